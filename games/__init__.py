@@ -1,0 +1,1 @@
+"""Games of our own, registered with OpenSpiel."""

@@ -1,0 +1,26 @@
+"""Packages tmdp_spiel, with games/ installed as tmdp_spiel.games."""
+
+import pathlib
+
+from setuptools import setup
+
+setup(
+    name="tmdp-spiel",
+    version="0.1.0",
+    description="Best responses against fixed, unknown opponents in OpenSpiel games, with guarantees",
+    long_description=pathlib.Path(__file__).with_name("README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    license="Apache-2.0",
+    python_requires=">=3.10",
+    packages=["tmdp_spiel", "tmdp_spiel.algorithms", "tmdp_spiel.games"],
+    package_dir={"tmdp_spiel": "tmdp_spiel", "tmdp_spiel.games": "games"},
+    install_requires=[
+        "open_spiel>=1.6",
+        "numpy>=1.26",
+        "numba>=0.60",
+        "absl-py>=2.0",
+        "matplotlib>=3.8",
+        "tqdm>=4.60",
+    ],
+    extras_require={"test": ["pytest>=8", "hypothesis>=6", "scipy>=1.11"]},
+)

@@ -1,0 +1,1 @@
+"""Best responses against fixed opponents in OpenSpiel games."""

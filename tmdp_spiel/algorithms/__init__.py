@@ -1,0 +1,1 @@
+"""One learning algorithm a file."""
