@@ -1,1 +1,11 @@
-"""Best responses against fixed opponents in OpenSpiel games."""
+"""Best responses against fixed, unknown opponents in OpenSpiel games, learned with guarantees."""
+
+from tmdp_spiel.build import GameTooLargeError, build_decision_tree, build_tree
+from tmdp_spiel.decision_tree import DecisionTree
+from tmdp_spiel.equilibrium import equilibrium
+from tmdp_spiel.fixed_opponent import fixed_opponent_game
+from tmdp_spiel.load_game import load_game
+from tmdp_spiel.opponents import uniform
+from tmdp_spiel.policies import plan_to_policy, policy_to_plan
+from tmdp_spiel.random_tree import random_tree_mdp
+from tmdp_spiel.tree_mdp import TreeMDP

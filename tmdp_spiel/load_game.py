@@ -1,0 +1,43 @@
+"""Games by short name, OpenSpiel game string, or game object."""
+
+from __future__ import annotations
+
+import difflib
+
+import pyspiel
+
+GAME_STRINGS = {
+    "kuhn": "kuhn_poker",
+    "kuhn5": (
+        "universal_poker(betting=limit,numPlayers=2,numRounds=1,blind=1 1,raiseSize=1 1,maxRaises=1 1,"
+        "firstPlayer=1 1,numSuits=1,numRanks=5,numHoleCards=1,numBoardCards=0 0)"
+    ),
+    "leduc": "leduc_poker(suit_isomorphism=True)",
+}
+
+
+def load_game(game: str | pyspiel.Game) -> pyspiel.Game:
+    """The game, turn-based: `kuhn`, `kuhn5`, `leduc`, any OpenSpiel game string, or a pyspiel.Game.
+
+    Simultaneous moves are made sequential by OpenSpiel's own converter.
+    """
+    if isinstance(game, str):
+        game = _load_named(game)
+    elif not isinstance(game, pyspiel.Game):
+        raise TypeError(f"a game is a name, an OpenSpiel game string or a pyspiel.Game, not {type(game).__name__}")
+    if game.get_type().dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
+        return pyspiel.convert_to_turn_based(game)
+    return game
+
+
+def _load_named(name: str) -> pyspiel.Game:
+    known = [*GAME_STRINGS, *pyspiel.registered_names()]
+    short_name = name.partition("(")[0].strip()
+    if short_name not in known:
+        near = difflib.get_close_matches(short_name, known, n=5, cutoff=0.5)
+        hint = f"near matches: {', '.join(near)}" if near else f"short names: {', '.join(GAME_STRINGS)}"
+        raise ValueError(f"no game is called {short_name!r}; {hint}, or any OpenSpiel game string")
+    try:
+        return pyspiel.load_game(GAME_STRINGS.get(name, name))
+    except pyspiel.SpielError as error:
+        raise ValueError(f"OpenSpiel does not load {name!r}: {error}") from None

@@ -1,0 +1,58 @@
+"""Plans of a tree as OpenSpiel policies, and back."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyspiel
+from open_spiel.python import policy as policy_lib
+
+from tmdp_spiel.build import DEFAULT_MAX_NODES
+from tmdp_spiel.decision_tree import DecisionTree
+from tmdp_spiel.load_game import load_game
+from tmdp_spiel.opponents import FixedOpponents, state_key
+
+
+def plan_to_policy(tree: DecisionTree, plan, game=None) -> policy_lib.TabularPolicy:
+    """The plan as an OpenSpiel TabularPolicy of the tree's player.
+
+    game: the tree's game, if it cannot be loaded from its string (a game object made in Python).
+    """
+    probabilities = tree.as_probabilities(plan)
+    policy = policy_lib.TabularPolicy(_game_of(tree, game), players=(tree.player,))
+    for state in range(tree.num_states):
+        row = policy.policy_for_key(tree.state_string(state))
+        row[:] = 0.0
+        row[tree.legal_actions(state)] = probabilities[tree.first_sequence[state] : tree.first_sequence[state + 1]]
+    return policy
+
+
+def policy_to_plan(tree: DecisionTree, policy, game=None, *, max_nodes: int = DEFAULT_MAX_NODES) -> np.ndarray:
+    """A policy of the tree's player (any form that build_tree takes for an opponent) as one probability per sequence."""
+    game = _game_of(tree, game)
+    # Seen from any other seat, the tree's player is an opponent like the others.
+    reader = FixedOpponents(game, -1, {other: policy for other in range(game.num_players())})
+    plan = np.empty(tree.num_sequences)
+    missing = set(range(tree.num_states))
+    stack = [game.new_initial_state()]
+    nodes = 0
+    while stack and missing:
+        state = stack.pop()
+        nodes += 1
+        if nodes > max_nodes:
+            raise ValueError(f"{len(missing)} states not met in {max_nodes:,} histories; raise max_nodes")
+        if state.is_terminal():
+            continue
+        if state.is_player_node() and state.current_player() == tree.player:
+            number = tree.state_index(state_key(state, tree.player, game.get_type()))
+            if number in missing:
+                missing.remove(number)
+                first, end = tree.first_sequence[number], tree.first_sequence[number + 1]
+                plan[first:end] = [probability for _, probability in reader.distribution(state)]
+        stack.extend(state.child(action) for action in state.legal_actions())
+    return plan
+
+
+def _game_of(tree: DecisionTree, game) -> pyspiel.Game:
+    if game is None and tree.game_string is None:
+        raise ValueError("this tree does not know its game; pass it as `game`")
+    return load_game(tree.game_string if game is None else game)
