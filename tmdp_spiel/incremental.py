@@ -22,7 +22,7 @@ import numpy as np
 
 from tmdp_spiel import ties
 from tmdp_spiel.decision_tree import PLAN_DTYPE
-from tmdp_spiel.kernels import kernel
+from tmdp_spiel.kernels import kernel, tree_pass
 from tmdp_spiel.planning import beats, width
 
 VALUE, LOSS, WIDTH, EXPIRY, TIED = range(5)
@@ -127,7 +127,7 @@ def refresh(links, estimates, state, lam, optimistic):
     estimates.sole_best[state] = sole_best if number_best == 1 else -1
 
 
-@kernel
+@tree_pass
 def refresh_expired(links, estimates, lam, optimistic, stack):
     """Refreshes, children first, the states whose lead may have been overtaken. Returns how many there were."""
     number = 0
@@ -246,7 +246,7 @@ def whole_best_plan(links, estimates, seed, time):
     return plan
 
 
-@kernel
+@tree_pass
 def second_sequence(links, estimates, deviations, plan, reached, number, lam, optimistic, seed, time):
     """As planning.second_sequence, from the leads beside the plan's reached states: (sequence, loss, width)."""
     first_position = deviations.first_position

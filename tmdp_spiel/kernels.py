@@ -1,7 +1,13 @@
-"""How inner loops are compiled."""
+"""How inner loops are compiled.
+
+Both decorators are for functions that allocate nothing. They leave out the reference counting of arrays that numba
+otherwise adds to every call, which here would cost more than the work itself.
+"""
 
 import numba
 
-# For functions that run once or more per episode and allocate nothing: inlined into their callers, and without the
-# reference counting of arrays that numba otherwise adds to each call, which here would cost more than the work.
+# For small functions, inlined into their callers.
 kernel = numba.njit(cache=True, forceinline=True, _nrt=False)
+
+# For passes over a tree, compiled once and called.
+tree_pass = numba.njit(cache=True, _nrt=False)

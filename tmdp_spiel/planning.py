@@ -21,7 +21,7 @@ import numpy as np
 
 from tmdp_spiel import ties
 from tmdp_spiel.decision_tree import PLAN_DTYPE
-from tmdp_spiel.kernels import kernel
+from tmdp_spiel.kernels import kernel, tree_pass
 
 # What the passes work on. local_loss: float64[J] d(j);  loss: float64[J] loss(j);  the others one entry per state:
 # value: V(s);  reach: empirical probability of s by its own path;  plan: the empirically best plan;  on_plan: whether it
@@ -99,7 +99,7 @@ def release_path(links, sequence, forced):
         sequence = links.parent[state]
 
 
-@kernel
+@tree_pass
 def counts_losses(links, plays, totals, work):
     """d for the estimate of Theorem 1, V-hat(pi) = sum of R(j) / n(j) over the j that pi can end on. Returns V.
 
@@ -123,7 +123,7 @@ def counts_losses(links, plays, totals, work):
     return total
 
 
-@kernel
+@tree_pass
 def transitions_losses(links, episodes, state_visits, sequence_visits, totals, work):
     """d for the estimate by empirical transitions. Returns V.
 
@@ -158,11 +158,12 @@ def transitions_losses(links, episodes, state_visits, sequence_visits, totals, w
     return root_value
 
 
-@kernel
-def max_ucb_ending(links, work, plays, lam, optimistic, seed, time):
+@tree_pass
+def max_ucb_ending(links, work, plays, only, lam, optimistic, seed, time):
     """The ending sequence j with the largest V - loss(j) + lambda * width(n(j)), top-down: (j, loss, width).
 
-    Unplayed endings come first, least loss among them; ties uniformly at random.
+    Unplayed endings come first, least loss among them; ties uniformly at random. only: look at endings with exactly
+    that many plays, if it is not -1. j is -1 if there is no ending of finite loss.
     """
     loss, local_loss = work.loss, work.local_loss
     lead, lead_loss, lead_wide, tied = -1, np.inf, 0.0, 0
@@ -170,7 +171,7 @@ def max_ucb_ending(links, work, plays, lam, optimistic, seed, time):
         above = 0.0 if state < links.first_child[0] else loss[links.parent[state]]
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             loss[j] = above + local_loss[j]
-            if not links.can_end[j]:
+            if not links.can_end[j] or (only >= 0 and plays[j] != only) or loss[j] == np.inf:
                 continue
             wide = width(plays[j], optimistic)
             if lead < 0 or beats(loss[j], wide, lead_loss, lead_wide, lam):
@@ -215,21 +216,22 @@ def best_plan(links, work, forced, seed, time, plan, reached):
     return number
 
 
-@kernel
+@tree_pass
 def whole_best_plan(links, work, seed, time):
     """Fills work.plan with the empirically best plan at every state, reached or not."""
     for state in range(len(links.parent)):
         work.plan[state] = best_action(links, work.local_loss, state, seed, time)
 
 
-@kernel
-def second_sequence(links, work, plays, lam, optimistic, seed, time):
-    """The sequence to force for the best upper bound among the policies that differ from the best plan in what they reach.
+@tree_pass
+def second_ending(links, work, plays, only, lam, optimistic, seed, time):
+    """What to force for the best upper bound among the policies that differ from the best plan in what they reach.
 
     The plan is work.plan, the empirically best one at every state. A different policy either ends on some j that the plan
     cannot end on, where the path to j alone is forced, or its least-played ending j is one of the plan's, and it
-    differs in one cheapest deviation off the path to j. Returns (sequence, loss, width); sequence -1 if there is no
-    other policy.
+    differs in one cheapest deviation off the path to j. Returns (j, deviation, loss, width): the sequence that
+    deviates is -1 in the first case, j is -1 if there is no other policy. only: as for max_ucb_ending, with
+    work.plan the best policy among those that end on such an ending.
     """
     states = len(links.parent)
     plan, on_plan, loss, local_loss = work.plan, work.on_plan, work.loss, work.local_loss
@@ -245,7 +247,9 @@ def second_sequence(links, work, plays, lam, optimistic, seed, time):
             on_plan[state] = on_plan[over] and links.parent[state] == links.first_sequence[over] + plan[over]
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             loss[j] = above + local_loss[j]
-            if not links.can_end[j] or (on_plan[state] and j == links.first_sequence[state] + plan[state]):
+            if not links.can_end[j] or (only >= 0 and plays[j] != only) or loss[j] == np.inf:
+                continue
+            if on_plan[state] and j == links.first_sequence[state] + plan[state]:
                 continue
             wide = width(plays[j], optimistic)
             if lead < 0 or beats(loss[j], wide, lead_loss, lead_wide, lam):
@@ -255,6 +259,7 @@ def second_sequence(links, work, plays, lam, optimistic, seed, time):
                 if ties.uniform(seed, time, _LEAD_KEY + j) * tied < 1.0:
                     lead = j
 
+    deviation = np.int64(-1)
     # The cheapest deviation at or below each state of the plan, and off the path to it.
     for state in range(states - 1, -1, -1):
         if not on_plan[state]:
@@ -281,12 +286,12 @@ def second_sequence(links, work, plays, lam, optimistic, seed, time):
             if sibling != state and below[sibling] < aside[state]:
                 aside[state], aside_where[state] = below[sibling], below_where[sibling]
         j = links.first_sequence[state] + plan[state]
-        if links.can_end[j]:
+        if links.can_end[j] and (only < 0 or plays[j] == only):
             least, where = aside[state], aside_where[state]
             for child in range(links.first_child[j], links.first_child[j + 1]):
                 if below[child] < least:
                     least, where = below[child], below_where[child]
             wide = width(plays[j], optimistic)
-            if where >= 0 and (lead < 0 or beats(least, wide, lead_loss, lead_wide, lam)):
-                lead, lead_loss, lead_wide = where, least, wide
-    return lead, lead_loss, lead_wide
+            if where >= 0 and (lead < 0 or beats(loss[j] + least, wide, lead_loss, lead_wide, lam)):
+                lead, deviation, lead_loss, lead_wide = j, where, loss[j] + least, wide
+    return lead, deviation, lead_loss, lead_wide

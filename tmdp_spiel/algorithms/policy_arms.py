@@ -116,7 +116,7 @@ def max_ucb_ending(links, arms, lam, time):
     """The ending to force for a policy of the largest upper bound: (sequence, loss, width)."""
     if uses_transitions(arms):
         return planning.max_ucb_ending(
-            links, arms.work, arms.estimates.plays, lam, arms.optimistic, arms.seed, time
+            links, arms.work, arms.estimates.plays, -1, lam, arms.optimistic, arms.seed, time
         )
     return incremental.max_ucb_ending(links, arms.estimates, lam, arms.optimistic, arms.seed, time)
 
@@ -144,9 +144,10 @@ def second_plan(links, arms, deviations, first, lam, time, policy):
     they reach: (whether there is one, its loss, its width)."""
     if uses_transitions(arms):
         planning.whole_best_plan(links, arms.work, arms.seed, time)
-        sequence, loss, wide = planning.second_sequence(
-            links, arms.work, arms.estimates.plays, lam, arms.optimistic, arms.seed, time
+        sequence, deviation, loss, wide = planning.second_ending(
+            links, arms.work, arms.estimates.plays, -1, lam, arms.optimistic, arms.seed, time
         )
+        sequence = deviation if deviation >= 0 else sequence
     else:
         sequence, loss, wide = incremental.second_sequence(
             links,

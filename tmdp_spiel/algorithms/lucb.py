@@ -1,0 +1,165 @@
+"""LUCB (Kalyanakrishnan, Tewari, Auer and Stone, ICML 2012) with one arm per policy, sharing no data between them."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from tmdp_spiel import confidence, ties
+from tmdp_spiel.algorithms.learner import Learner
+from tmdp_spiel.decision_tree import PLAN_DTYPE, DecisionTree
+from tmdp_spiel.kernels import kernel
+from tmdp_spiel.tree_mdp import TreeMDP, deterministic_value, sample_deterministic
+
+# The progress of a round, in an array so that compiled code can advance it.
+ROUND, PLANNED, PLAYED, STOPPED, BEST, RIVAL = range(6)
+
+
+class LUCB(Learner):
+    """PAC identification. epsilon, delta: as for LUCBT. For trees of at most max_policies reduced policies."""
+
+    def __init__(
+        self, tree, *, epsilon: float = 0.05, delta: float = 0.05, max_policies: int = 100_000, seed: int = 0
+    ):
+        super().__init__(tree, seed)
+        self.epsilon = confidence.check_probability("epsilon", epsilon)
+        self.delta = confidence.check_probability("delta", delta)
+        if tree.num_policies > max_policies:
+            raise ValueError(
+                f"LUCB has one arm per policy and this tree has {tree.num_policies:.3g}, more than max_policies = "
+                f"{max_policies:,}; LUCBT shares data between policies and needs no enumeration"
+            )
+        self._arms = reduced_policies(tree)
+        # Sums of returns; 1 / sqrt(pulls), which is what both the mean and the width need.
+        self._sums = np.zeros(len(self._arms))
+        self._pulls = np.zeros(len(self._arms), np.int64)
+        self._progress = np.zeros(6, np.int64)
+        self._values_of: tuple[TreeMDP, np.ndarray] | None = None
+
+    @property
+    def pulls(self) -> np.ndarray:
+        """How often each reduced policy was played."""
+        return self._pulls.copy()
+
+    def plan(self) -> np.ndarray:
+        """The round's policies in turn: the best mean, and the best upper bound among the others."""
+        self._prepare()
+        return self._arms[self._progress[RIVAL if self._progress[PLAYED] else BEST]].copy()
+
+    def recommend(self) -> np.ndarray:
+        """The policy with the best mean."""
+        means = np.where(self._pulls > 0, self._sums / np.maximum(self._pulls, 1), -np.inf)
+        return self._arms[int(np.argmax(means))].copy()
+
+    @property
+    def stopped(self) -> bool:
+        self._prepare()
+        return bool(self._progress[STOPPED])
+
+    def _prepare(self):
+        _prepare(self._sums, self._pulls, self.epsilon, self.delta, self.seed, self._progress)
+
+    def _update(self, ended_on, value):
+        _take_in(self._sums, self._pulls, value, self._progress)
+
+    def _play(self, mdp, rng, episodes):
+        if self._values_of is None or self._values_of[0] is not mdp:
+            values = [deterministic_value(mdp.tree.links, mdp.chances, arm) for arm in self._arms]
+            self._values_of = mdp, np.array(values)
+        return _play(
+            self.tree.links,
+            mdp.chances,
+            self._arms,
+            self._values_of[1],
+            self._sums,
+            self._pulls,
+            self.epsilon,
+            self.delta,
+            self.seed,
+            self._progress,
+            rng,
+            episodes,
+        )
+
+    def __getstate__(self):
+        return {**self.__dict__, "_values_of": None}
+
+
+def reduced_policies(tree: DecisionTree) -> np.ndarray:
+    """All policies that differ in what they reach, a row each; action 0 at states that a policy does not reach."""
+
+    def below(state: int) -> list[dict[int, int]]:
+        policies = []
+        for action, j in enumerate(range(tree.first_sequence[state], tree.first_sequence[state + 1])):
+            combined = [{state: action}]
+            for child in range(tree.first_child[j], tree.first_child[j + 1]):
+                combined = [{**one, **other} for one in combined for other in below(child)]
+            policies.extend(combined)
+        return policies
+
+    combined: list[dict[int, int]] = [{}]
+    for state in range(tree.first_child[0]):
+        combined = [{**one, **other} for one in combined for other in below(state)]
+    plans = np.zeros((len(combined), tree.num_states), PLAN_DTYPE)
+    for row, policy in zip(plans, combined):
+        row[list(policy)] = list(policy.values())
+    return plans
+
+
+@kernel
+def _prepare(sums, pulls, epsilon, delta, seed, progress):
+    """The arms of the next round, or the decision to stop.
+
+    beta(u, t) = sqrt(ln(1.25 N t^4 / delta) / (2u)) with t the round; each arm is pulled once first, one a round.
+    """
+    if progress[PLANNED] > 0 or progress[STOPPED]:
+        return
+    arms = len(sums)
+    progress[ROUND] += 1
+    if progress[ROUND] <= arms:
+        progress[BEST], progress[PLANNED] = progress[ROUND] - 1, 1
+        return
+    best, best_mean, tied = -1, -np.inf, 0
+    for arm in range(arms):
+        mean = sums[arm] / pulls[arm]
+        if mean > best_mean:
+            best, best_mean, tied = arm, mean, 1
+        elif mean == best_mean:
+            tied += 1
+            if ties.uniform(seed, progress[ROUND], arm) * tied < 1.0:
+                best = arm
+    lam = np.sqrt(0.5 * (np.log(1.25 * arms / delta) + 4.0 * np.log(progress[ROUND])))
+    rival, upper = -1, -np.inf
+    for arm in range(arms):
+        bound = sums[arm] / pulls[arm] + lam / np.sqrt(pulls[arm])
+        if arm != best and bound > upper:
+            rival, upper = arm, bound
+    progress[BEST], progress[RIVAL] = best, rival
+    if rival < 0 or upper - (best_mean - lam / np.sqrt(pulls[best])) < epsilon:
+        progress[STOPPED] = 1
+    else:
+        progress[PLANNED] = 2
+
+
+@kernel
+def _take_in(sums, pulls, value, progress):
+    arm = progress[RIVAL] if progress[PLAYED] else progress[BEST]
+    sums[arm] += value
+    pulls[arm] += 1
+    progress[PLAYED] += 1
+    if progress[PLAYED] == progress[PLANNED]:
+        progress[PLAYED] = progress[PLANNED] = 0
+
+
+@numba.njit(cache=True)
+def _play(links, chances, arms, values, sums, pulls, epsilon, delta, seed, progress, rng, number):
+    total = 0.0
+    for played in range(number):
+        _prepare(sums, pulls, epsilon, delta, seed, progress)
+        if progress[STOPPED]:
+            return played, total
+        arm = progress[RIVAL] if progress[PLAYED] else progress[BEST]
+        total += values[arm]
+        _, outcome = sample_deterministic(links, chances, arms[arm], rng.random())
+        _take_in(sums, pulls, chances.outcome_return[outcome], progress)
+    return number, total
