@@ -1,0 +1,119 @@
+"""UCB-T from outside: its counts are kept independently, and every plan must maximise the upper bound."""
+
+import brute_force
+import numpy as np
+import pytest
+
+import tmdp_spiel as ts
+from tmdp_spiel import confidence
+
+SETTINGS = {
+    "simple": dict(bound="simple", c=0.1),
+    "no baseline": dict(bound="simple", c=0.5, baseline=0.0),
+    "tight": dict(bound="theory"),
+    "paper": dict(bound="theory", union="paper"),
+    "optimistic": dict(bound="simple", optimistic=True),
+    "transitions": dict(bound="simple", c=0.2, estimator="transitions"),
+}
+
+
+class Observer:
+    """Counts kept from what a learner plays and sees, without looking inside it."""
+
+    def __init__(self, tree, baseline):
+        self.tree, self.baseline, self.policies = tree, baseline, brute_force.policies(tree)
+        self.episodes = 0
+        self.plays = np.zeros(tree.num_sequences, np.int64)
+        self.totals = np.zeros(tree.num_sequences)
+        self.state_visits = np.zeros(tree.num_states, np.int64)
+        self.sequence_visits = np.zeros(tree.num_sequences, np.int64)
+
+    def see(self, policy, ended_on, value):
+        self.episodes += 1
+        self.plays[list(policy)] += 1
+        self.totals[ended_on] += value - self.baseline
+        while ended_on != self.tree.num_sequences:
+            state = int(np.searchsorted(self.tree.first_sequence, ended_on, side="right")) - 1
+            self.state_visits[state] += 1
+            self.sequence_visits[ended_on] += 1
+            ended_on = self.tree.parent[state]
+
+    def estimate(self, policy, estimator):
+        if estimator == "counts":
+            return brute_force.counts_estimate(self.tree, policy, self.plays, self.totals)
+        return brute_force.transitions_estimate(
+            self.tree, policy, self.episodes, self.state_visits, self.sequence_visits, self.totals
+        )
+
+    def bound(self, policy, lam, estimator="counts", optimistic=False):
+        least = min(self.plays[j] for j in brute_force.endings(self.tree, policy))
+        return brute_force.upper_bound(self.estimate(policy, estimator), least, lam, optimistic)
+
+
+def written_out_lambda(learner, t):
+    """lambda_t from the definitions of beta and delta_U."""
+    tree = learner.tree
+    if learner.bound == "simple":
+        return np.sqrt(learner.c * np.log(t / learner.delta))
+    if learner.union == "paper":
+        log_inverse = tree.log_num_unreduced_policies + (tree.num_merged_terminals + 4) * np.log(t)
+    else:
+        log_inverse = tree.log_num_policies + (tree.max_ending_sequences + 4) * np.log(t)
+    return np.sqrt(8 / 3 * log_inverse)
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("player", [0, 1])
+def test_every_plan_maximises_the_upper_bound_on_kuhn(setting, player, mdp_of):
+    mdp = mdp_of("kuhn", player)
+    learner = ts.UCBT(mdp.tree, seed=player, **SETTINGS[setting])
+    observer = Observer(mdp.tree, learner.baseline)
+    rng = np.random.default_rng(1)
+    for t in range(1, 300):
+        lam = written_out_lambda(learner, t)
+        policy = brute_force.policy_of(mdp.tree, learner.plan())
+        bounds = [observer.bound(each, lam, learner.estimator, learner.optimistic) for each in observer.policies]
+        assert brute_force.close(observer.bound(policy, lam, learner.estimator, learner.optimistic), max(bounds))
+        best = max(observer.estimate(each, learner.estimator) for each in observer.policies)
+        recommended = brute_force.policy_of(mdp.tree, learner.recommend())
+        assert observer.estimate(recommended, learner.estimator) == pytest.approx(best, abs=1e-10)
+        ended_on, value = mdp.sample(learner.plan(), rng)
+        learner.learn(ended_on, value)
+        observer.see(policy, ended_on, value)
+        np.testing.assert_array_equal(learner.plays, observer.plays)
+
+
+def test_every_sequence_is_played_before_any_bound_counts(mdp_of):
+    mdp = mdp_of("leduc", 0)
+    learner = ts.UCBT(mdp.tree)
+    rng = np.random.default_rng(0)
+    while learner.plays.min() == 0:
+        unplayed = learner.plays == 0
+        policy = brute_force.policy_of(mdp.tree, learner.plan())
+        assert unplayed[list(policy)].any()
+        learner.learn(*mdp.sample(learner.plan(), rng))
+    assert learner.episodes <= mdp.tree.num_sequences
+
+
+@pytest.mark.parametrize("name", ["kuhn", "kuhn5", "leduc"])
+@pytest.mark.parametrize("player", [0, 1])
+def test_regret_grows_slower_and_slower(name, player, mdp_of):
+    mdp = mdp_of(name, player)
+    learner = ts.UCBT(mdp.tree, c=0.1 if name != "leduc" else 1.0)
+    trace = ts.run(learner, mdp, 200_000, checkpoints=[20_000, 100_000, 200_000])
+    early, late = trace.regret[0] / 20_000, (trace.regret[2] - trace.regret[1]) / 100_000
+    assert late < 0.5 * early
+    assert trace.value_gap[-1] < 0.005 * mdp.tree.utility_range
+
+
+def test_theory_refuses_a_baseline(mdp_of):
+    with pytest.raises(ValueError, match="baseline=0"):
+        ts.UCBT(mdp_of("kuhn", 0).tree, bound="theory", baseline=0.5)
+
+
+def test_growth_matches_the_written_out_widths(mdp_of):
+    tree = mdp_of("kuhn", 0).tree
+    for setting in ("simple", "tight", "paper"):
+        learner = ts.UCBT(tree, **SETTINGS[setting])
+        for t in (1, 7, 10**6):
+            assert confidence.growth(learner._schedule, t) == pytest.approx(written_out_lambda(learner, t))
