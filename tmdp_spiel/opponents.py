@@ -49,6 +49,7 @@ class FixedOpponents:
             self._readers = {other: _reader(opponent, other) for other in others}
         self._game_type = game.get_type()
         self._distributions: dict[tuple[int, str], list[tuple[int, float]]] = {}
+        self.text_size = 0  # characters of the keys held
 
     def distribution(self, state: pyspiel.State) -> list[tuple[int, float]]:
         """(action, probability) for every legal action of the opponent who is to act."""
@@ -58,6 +59,7 @@ class FixedOpponents:
         if distribution is None:
             distribution = self._read(state, other, key[1])
             self._distributions[key] = distribution
+            self.text_size += len(key[1])
         return distribution
 
     def _read(self, state, other, key):
