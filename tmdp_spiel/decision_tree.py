@@ -120,8 +120,8 @@ class DecisionTree:
             raise ValueError(f"max_utility must exceed min_utility, not {self.max_utility} and {self.min_utility}")
         if self.first_sequence[0] != 0 or self.first_sequence[-1] != sequences:
             raise ValueError(f"first_sequence must run from 0 to the number of sequences, {sequences}")
-        if sequences == 0 and states == 0:
-            return
+        if self.max_actions > np.iinfo(PLAN_DTYPE).max:
+            raise ValueError(f"a state has {self.max_actions} actions; plans hold at most {np.iinfo(PLAN_DTYPE).max}")
         if not _is_level_order(self.links):
             raise ValueError(
                 "the tree is not in level order: every state needs at least one sequence, the children of a sequence "
@@ -275,11 +275,15 @@ class DecisionTree:
 def _is_level_order(links):
     states, sequences = len(links.parent), len(links.can_end)
     next_child = links.first_child[0]
+    if not 0 <= next_child <= states:
+        return False
     for child in range(next_child):
         if links.parent[child] != sequences:
             return False
     for state in range(states):
         if state >= next_child or links.first_sequence[state + 1] <= links.first_sequence[state]:
+            return False
+        if links.first_sequence[state + 1] > sequences:
             return False
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             if links.first_child[j] != next_child or links.first_child[j + 1] < next_child:
