@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import json
+import warnings
 
 import pyspiel
 import tqdm
@@ -59,7 +60,10 @@ def equilibrium(
     if solved is None or solved["key"] != key:
         _check_solvable(game, max_nodes)
         solved = {"key": key, **_solve(game, int(iterations))}
-        storage.write_checked_json(path, solved)
+        try:
+            storage.write_checked_json(path, solved)
+        except OSError as error:
+            warnings.warn(f"the equilibrium could not be kept for next time: {error}", stacklevel=2)
     return EquilibriumPolicy(game, solved["policy"], solved["key"]["iterations"], solved["exploitability"])
 
 
