@@ -172,7 +172,9 @@ class DecisionTree:
     def num_policies(self) -> float:
         """The number of reduced policies; infinite if it does not fit a float."""
         log_number = self.log_num_policies
-        return float(round(math.exp(log_number))) if log_number < 34 else float(np.exp(log_number))
+        if log_number < 34:
+            return float(round(math.exp(log_number)))
+        return math.exp(log_number) if log_number < 709 else math.inf
 
     @functools.cached_property
     def max_ending_sequences(self) -> int:
