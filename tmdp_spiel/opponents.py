@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import pyspiel
 from open_spiel.python import policy as policy_lib
+from open_spiel.python.bots import policy as policy_bot
 
 _TOLERANCE = 1e-6
 
@@ -87,14 +88,27 @@ def _reader(source, player: int):
         return lambda state: source.action_probabilities(state, player)
     if isinstance(source, pyspiel.Policy):
         return source.action_probabilities
+    if isinstance(source, policy_bot.PolicyBot):
+        return _reader(source._policy, player)  # step_with_policy of this bot fails where it only plays action 0
     if isinstance(source, pyspiel.Bot):
-        if not source.provides_policy():
-            raise ValueError(
-                f"the bot for player {player} does not expose its policy (provides_policy() is False); its Tree MDP is "
-                "unknown, but it can be learned against by playing"
-            )
-        return lambda state: dict(source.get_policy(state))
+        return _bot_reader(source, player)
     raise TypeError(
         f"player {player}'s policy must be an OpenSpiel policy or a bot that provides its policy, not "
         f"{type(source).__name__}; for several opponents pass one joint policy or a mapping from player to policy"
     )
+
+
+def _bot_reader(bot: pyspiel.Bot, player: int):
+    """Bots in C++ tell their policy by get_policy; OpenSpiel's own bots in Python only by step_with_policy."""
+
+    def overrides(method: str) -> bool:
+        return getattr(type(bot), method) is not getattr(pyspiel.Bot, method)
+
+    if overrides("step_with_policy") and not overrides("get_policy"):
+        return lambda state: dict(bot.step_with_policy(state)[0])
+    if not bot.provides_policy():
+        raise ValueError(
+            f"the bot for player {player} does not expose its policy (provides_policy() is False); its Tree MDP is "
+            "unknown, but it can be learned against by playing"
+        )
+    return lambda state: dict(bot.get_policy(state))
