@@ -105,10 +105,12 @@ class _Budget:
     """
 
     BYTES_PER_NODE = 500  # on top of about as much that a history with a short string needs
+    ALWAYS_FREE_BYTES = 2**28
     BYTES_PER_MOVE = 160  # for every state on the path of the traversal and every move that it remembers
 
     def __init__(self, max_nodes: int, found: _Discovered, opponents: FixedOpponents | None):
         self.max_nodes, self._found, self._opponents = max_nodes, found, opponents
+        self._max_memory = max(self.ALWAYS_FREE_BYTES, max_nodes * self.BYTES_PER_NODE)
         self.nodes = self._moves_held = 0
 
     def spend(self) -> None:
@@ -118,7 +120,7 @@ class _Budget:
         memory = self._found.text_size + self._moves_held * self.BYTES_PER_MOVE
         if self._opponents is not None:
             memory += self._opponents.text_size
-        if memory > self.max_nodes * self.BYTES_PER_NODE:
+        if memory > self._max_memory:
             self._refuse(f"{self.nodes:,} long histories")
 
     def hold(self, state: pyspiel.State) -> None:
