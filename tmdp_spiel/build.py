@@ -40,7 +40,8 @@ def build_decision_tree(game, player: int, *, max_nodes: int = DEFAULT_MAX_NODES
     return _traverse(game, check_player(game, player), None, max_nodes)[0]
 
 
-def _check_supported(game: pyspiel.Game) -> None:
+def check_supported(game: pyspiel.Game) -> None:
+    """Refuses games whose histories or probabilities cannot be read."""
     kind = game.get_type()
     if kind.dynamics != pyspiel.GameType.Dynamics.SEQUENTIAL:
         raise ValueError(f"{kind.short_name} is neither sequential nor simultaneous; mean-field games have no Tree MDP")
@@ -140,7 +141,7 @@ class _Budget:
 
 def _traverse(game: pyspiel.Game, player: int, opponents: FixedOpponents | None, max_nodes: int):
     """Visits every history by the rules; weight is the probability that chance and the opponents lead to it."""
-    _check_supported(game)
+    check_supported(game)
     found = _Discovered(game, player)
     budget = _Budget(max_nodes, found, opponents)
     state, sequence, weight, tail = game.new_initial_state(), _ROOT, 1.0, 0

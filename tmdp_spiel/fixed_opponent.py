@@ -11,6 +11,7 @@ import itertools
 import numpy as np
 import pyspiel
 
+from tmdp_spiel.build import check_supported
 from tmdp_spiel.load_game import load_game
 from tmdp_spiel.opponents import FixedOpponents, check_player
 
@@ -25,6 +26,7 @@ def fixed_opponent_game(game, player: int, opponent) -> pyspiel.Game:
     The opponents live in this process: the game's string and its states can be serialised and read back within it.
     """
     game = load_game(game)
+    check_supported(game)
     player = check_player(game, player)
     problem = f"{game.get_type().short_name}_{next(_NUMBERS)}"
     _PROBLEMS[problem] = (game, player, FixedOpponents(game, player, opponent))
