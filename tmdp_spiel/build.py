@@ -15,6 +15,7 @@ from tmdp_spiel.tree_mdp import TreeMDP
 
 DEFAULT_MAX_NODES = 3_000_000
 _ROOT = -1
+_CHANCE = int(pyspiel.PlayerId.CHANCE)
 
 
 class GameTooLargeError(ValueError):
@@ -66,7 +67,7 @@ class _Discovered:
         self.merged_terminals: set[int] = set()
 
     def visit(self, state: pyspiel.State, sequence: int, weight: float) -> int:
-        """Records a history at one of the player's states; returns the number of the state's first sequence."""
+        """Records a history at one of the player's states; returns the number of the state."""
         key = state_key(state, self.player, self.game_type)
         number = self.index.get(key)
         legal = tuple(state.legal_actions())
@@ -89,7 +90,7 @@ class _Discovered:
             )
         else:
             self.reach[number] += weight
-        return self.first_sequence[number]
+        return number
 
     def end(self, state: pyspiel.State, sequence: int, weight: float, tail: int) -> None:
         """Records the end of a history whose last own sequence is `sequence`; tail: what the others did since, hashed."""
@@ -112,23 +113,18 @@ class _Budget:
     def __init__(self, max_nodes: int, found: _Discovered, opponents: FixedOpponents | None):
         self.max_nodes, self._found, self._opponents = max_nodes, found, opponents
         self._max_memory = max(self.ALWAYS_FREE_BYTES, max_nodes * self.BYTES_PER_NODE)
-        self.nodes = self._moves_held = 0
+        self.nodes = 0
 
-    def spend(self) -> None:
+    def spend(self, depth: int) -> None:
+        """Counts one history with `depth` others above it."""
         self.nodes += 1
         if self.nodes > self.max_nodes:
             self._refuse(f"{self.max_nodes:,} histories")
-        memory = self._found.text_size + self._moves_held * self.BYTES_PER_MOVE
+        memory = self._found.text_size + depth * depth // 2 * self.BYTES_PER_MOVE
         if self._opponents is not None:
             memory += self._opponents.text_size
         if memory > self._max_memory:
             self._refuse(f"{self.nodes:,} long histories")
-
-    def hold(self, state: pyspiel.State) -> None:
-        self._moves_held += state.move_number()
-
-    def release(self, state: pyspiel.State) -> None:
-        self._moves_held -= state.move_number()
 
     def _refuse(self, reached: str) -> None:
         found = self._found
@@ -148,20 +144,18 @@ def _traverse(game: pyspiel.Game, player: int, opponents: FixedOpponents | None,
     path = []  # the histories above the current one, each with the moves that are still to be made there
     with tqdm.tqdm(desc="building the tree", unit=" histories", delay=2, disable=None, leave=False) as progress:
         while True:
-            budget.spend()
+            budget.spend(len(path))
             if budget.nodes % 10_000 == 0:
                 progress.update(10_000)
             if state.is_terminal():
                 found.end(state, sequence, weight, tail)
             else:
-                budget.hold(state)
                 path.append((state, _moves(state, found, opponents, sequence, weight, tail)))
             while path:
                 state, moves = path[-1]
                 move = next(moves, None)
                 if move is not None:
                     break
-                budget.release(state)
                 path.pop()
             else:
                 return _level_order(found)
@@ -171,13 +165,14 @@ def _traverse(game: pyspiel.Game, player: int, opponents: FixedOpponents | None,
 
 def _moves(state, found, opponents, sequence, weight, tail):
     """What can happen at a history: (action, then the last own sequence, the weight and the tail after it)."""
-    if state.is_chance_node():
+    actor = state.current_player()
+    if actor == _CHANCE:
         for action, probability in state.chance_outcomes():
             yield action, sequence, weight * probability, tail
-    elif state.current_player() == found.player:
-        first = found.visit(state, sequence, weight)
-        for index, action in enumerate(state.legal_actions()):
-            yield action, first + index, weight, 0
+    elif actor == found.player:
+        number = found.visit(state, sequence, weight)
+        for own_sequence, action in enumerate(found.legal[number], start=found.first_sequence[number]):
+            yield action, own_sequence, weight, 0
     elif weight > 0 and opponents is not None:
         for action, probability in opponents.distribution(state):
             yield action, sequence, weight * probability, hash((tail, action))
