@@ -49,11 +49,20 @@ def best_responses(game: pyspiel.Game, repeats: int) -> None:
         prepared.set_policy(uniform)
         return prepared.value_from_state(root)
 
+    def anew():
+        return pyspiel.TabularBestResponse(game, 0, uniform).value_from_state(root)
+
+    def as_mdp():
+        return pyspiel.TabularBestResponseMDP(game, uniform).compute_best_response(0)
+
+    def in_python():
+        return best_response.BestResponsePolicy(game, 0, opponent).value(root)
+
     others = {
+        "pyspiel.TabularBestResponseMDP": as_mdp,
+        "pyspiel.TabularBestResponse": anew,
         "pyspiel.TabularBestResponse, prepared": again,
-        "pyspiel.TabularBestResponse": lambda: pyspiel.TabularBestResponse(game, 0, uniform).value_from_state(root),
-        "pyspiel.TabularBestResponseMDP": lambda: pyspiel.TabularBestResponseMDP(game, uniform).compute_best_response(0),
-        "best_response.BestResponsePolicy (Python)": lambda: best_response.BestResponsePolicy(game, 0, opponent).value(root),
+        "best_response.BestResponsePolicy (Python)": in_python,
     }
     print_section(
         "Best response of player 0 against the uniform opponent",

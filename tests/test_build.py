@@ -190,7 +190,8 @@ def test_unsupported_games(name, message):
 
 def test_too_large_says_how_far_it_got():
     game = ts.load_game("leduc")
-    with pytest.raises(ts.GameTooLargeError, match=r"stopped after 500 histories with \d+ states and \d+ sequences of player 0"):
+    progress = r"stopped after 500 histories with \d+ states and \d+ sequences of player 0"
+    with pytest.raises(ts.GameTooLargeError, match=progress):
         ts.build_tree(game, 0, ts.uniform(game), max_nodes=500)
 
 

@@ -4,7 +4,13 @@ import pytest
 import tmdp_spiel as ts
 
 # One first state with two actions; the first action leads to a second state or ends, the second only ends.
-ARRAYS = dict(first_sequence=[0, 2, 4], first_child=[1, 2, 2, 2, 2], parent=[4, 0], action=[0, 1, 0, 1], can_end=[1, 1, 1, 1])
+ARRAYS = dict(
+    first_sequence=[0, 2, 4],
+    first_child=[1, 2, 2, 2, 2],
+    parent=[4, 0],
+    action=[0, 1, 0, 1],
+    can_end=[1, 1, 1, 1],
+)
 
 
 @pytest.fixture(scope="module")

@@ -58,11 +58,12 @@ def test_cpp_best_response(name, player, cached):
 @pytest.mark.parametrize("name, player", PROBLEMS)
 def test_only_the_player_decides_and_keeps_its_states(name, player):
     game, mdp = fixed(name, player)
-    tree = ts.build_tree(game, player, {}) if game.num_players() == 1 else ts.build_decision_tree(game, player)
+    tree = ts.build_decision_tree(game, player)
     assert [tree.state_string(s) for s in range(tree.num_states)] == [
         mdp.tree.state_string(s) for s in range(mdp.tree.num_states)
     ]
-    assert not any(ts.build_decision_tree(game, other).num_states for other in range(game.num_players()) if other != player)
+    others = [other for other in range(game.num_players()) if other != player]
+    assert not any(ts.build_decision_tree(game, other).num_states for other in others)
 
 
 def value_of_average(solver_policy, game, mdp):

@@ -4,7 +4,9 @@ import pytest
 import tmdp_spiel as ts
 
 
-@pytest.mark.parametrize("name, short_name", [("kuhn", "kuhn_poker"), ("kuhn5", "universal_poker"), ("leduc", "leduc_poker")])
+@pytest.mark.parametrize(
+    "name, short_name", [("kuhn", "kuhn_poker"), ("kuhn5", "universal_poker"), ("leduc", "leduc_poker")]
+)
 def test_short_names(name, short_name):
     assert ts.load_game(name).get_type().short_name == short_name
 
@@ -32,7 +34,9 @@ def test_simultaneous_moves_become_sequential():
     assert game.get_type().dynamics == pyspiel.GameType.Dynamics.SEQUENTIAL
 
 
-@pytest.mark.parametrize("name, near", [("leduk", "leduc"), ("khun_poker", "kuhn_poker"), ("goofspeil(num_cards=3)", "goofspiel")])
+@pytest.mark.parametrize(
+    "name, near", [("leduk", "leduc"), ("khun_poker", "kuhn_poker"), ("goofspeil(num_cards=3)", "goofspiel")]
+)
 def test_unknown_names_list_near_matches(name, near):
     with pytest.raises(ValueError, match=f"near matches: .*{near}"):
         ts.load_game(name)
@@ -43,7 +47,9 @@ def test_a_name_near_nothing_lists_our_own():
         ts.load_game("qqqqqqqq")
 
 
-@pytest.mark.parametrize("name", ["kuhn_poker(players=99)", "kuhn_poker(colour=red)", "kuhn_poker(players=2", "nfg_game"])
+@pytest.mark.parametrize(
+    "name", ["kuhn_poker(players=99)", "kuhn_poker(colour=red)", "kuhn_poker(players=2", "nfg_game"]
+)
 def test_bad_parameters_are_reported_with_the_name(name):
     with pytest.raises(ValueError, match="OpenSpiel does not load '" + name.partition("(")[0]):
         ts.load_game(name)

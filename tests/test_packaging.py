@@ -21,7 +21,8 @@ print(tmdp_spiel.load_game("leduc"))
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
     directory = tmp_path_factory.mktemp("wheel")
-    shutil.copytree(ROOT, directory / "source", ignore=shutil.ignore_patterns(".*", "__pycache__", "build", "results", "*.egg-info"))
+    generated = shutil.ignore_patterns(".*", "__pycache__", "build", "results", "*.egg-info")
+    shutil.copytree(ROOT, directory / "source", ignore=generated)
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps"]
     command += ["--no-build-isolation", "--wheel-dir", directory, directory / "source"]
     subprocess.run(command, check=True)

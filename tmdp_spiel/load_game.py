@@ -42,7 +42,8 @@ def _load_named(name: str) -> pyspiel.Game:
         hint = f"near matches: {', '.join(near)}" if near else f"short names: {', '.join(GAME_STRINGS)}"
         raise ValueError(f"no game is called {short_name!r}; {hint}, or any OpenSpiel game string")
     if short_name in GAME_STRINGS and name != short_name:
-        raise ValueError(f"{short_name!r} takes no parameters; give the whole game string: {GAME_STRINGS[short_name]!r}")
+        full = GAME_STRINGS[short_name]
+        raise ValueError(f"{short_name!r} takes no parameters; change those of the game string {full!r}")
     try:
         return pyspiel.load_game(GAME_STRINGS.get(name, name))
     except (pyspiel.SpielError, LookupError, ValueError) as error:

@@ -50,7 +50,7 @@ def policy_to_plan(tree: DecisionTree, policy, game=None, *, max_nodes: int = DE
                 plan[first:end] = [probability for _, probability in reader.distribution(state)]
         stack.extend(state.child(action) for action in state.legal_actions())
     if missing:
-        raise ValueError(f"{len(missing)} states of the tree are not in {game}; is it the game that the tree was built from?")
+        raise ValueError(f"{len(missing)} states of the tree are not in {game}; was it built from another game?")
     return plan
 
 
