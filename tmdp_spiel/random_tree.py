@@ -31,7 +31,7 @@ def random_tree_mdp(
         for _ in range(rng.integers(1, max_actions + 1)):
             sequence = len(first_child)
             first_child.append(len(parent))
-            children = min(int(rng.integers(0, max_children + 1)), max(0, max_states - len(parent)))
+            children = max(0, min(int(rng.integers(0, max_children + 1)), max_states - len(parent)))
             ends = children == 0 or rng.random() < ending_chance
             outcomes = rng.choice(returns, size=rng.integers(1, len(returns) + 1), replace=False) if ends else []
             weights = rng.dirichlet(np.ones(children + len(outcomes)))

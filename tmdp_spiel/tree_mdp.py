@@ -20,6 +20,7 @@ import numpy as np
 
 from tmdp_spiel import storage
 from tmdp_spiel.decision_tree import PLAN_DTYPE, DecisionTree
+from tmdp_spiel.kernels import kernel
 
 # What compiled kernels see of an environment, in one argument.
 Chances = collections.namedtuple(
@@ -167,7 +168,7 @@ class TreeMDP:
         return f"TreeMDP({self.tree!r}, num_terminals={self.num_terminals})"
 
 
-@numba.njit(cache=True)
+@kernel
 def child_range(links, sequence):
     """The child states of a sequence or of the root."""
     if sequence == len(links.can_end):
@@ -289,7 +290,7 @@ def path_losses(links, ending_value, value):
     return loss
 
 
-@numba.njit(cache=True)
+@kernel
 def follow_chance(links, chances, sequence, rest):
     """What comes after a sequence, by inversion of its distribution: (child state, -1, rest) or (-1, outcome, rest).
 
@@ -315,7 +316,7 @@ def follow_chance(links, chances, sequence, rest):
     return last_child, -1, 0.0
 
 
-@numba.njit(cache=True)
+@kernel
 def sample_deterministic(links, chances, plan, uniform):
     """One episode of a deterministic plan from one uniform draw: (sequence it ended on, outcome)."""
     j, rest = np.int64(len(links.can_end)), uniform
@@ -326,7 +327,7 @@ def sample_deterministic(links, chances, plan, uniform):
         j = np.int64(links.first_sequence[state] + plan[state])
 
 
-@numba.njit(cache=True)
+@kernel
 def sample_mixed(links, chances, probabilities, rng):
     """One episode of a mixed plan: one uniform draw for the environment, then one for each own decision."""
     j, rest = np.int64(len(links.can_end)), rng.random()
@@ -337,7 +338,7 @@ def sample_mixed(links, chances, probabilities, rng):
         j = np.int64(draw_sequence(links, probabilities, state, rng.random()))
 
 
-@numba.njit(cache=True)
+@kernel
 def draw_sequence(links, probabilities, state, uniform):
     """A sequence of the state, drawn from the probabilities of its sequences."""
     last = links.first_sequence[state]

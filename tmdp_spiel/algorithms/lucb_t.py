@@ -1,0 +1,160 @@
+"""LUCB-T (Algorithm 1 of the paper): an epsilon-best response with probability 1 - delta."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from tmdp_spiel import confidence, incremental
+from tmdp_spiel.algorithms import policy_arms
+from tmdp_spiel.kernels import kernel
+from tmdp_spiel.planning import width
+from tmdp_spiel.tree_mdp import sample_deterministic
+
+# The progress of a batch, in an array so that compiled code can advance it.
+BATCH, PLANNED, PLAYED, STOPPED = range(4)
+
+
+class LUCBT(policy_arms.PolicyArms):
+    """PAC identification with every policy an arm. See PolicyArms for the parameters.
+
+    epsilon, delta: the recommended policy is within epsilon of a best response, on the [0, 1] scale of returns, with
+    probability at least 1 - delta, if bound="theory". With bound="simple" stopping carries no guarantee.
+    """
+
+    def __init__(
+        self,
+        tree,
+        *,
+        epsilon: float = 0.05,
+        delta: float = 0.05,
+        bound: str = "theory",
+        c: float = 1.0,
+        union: str = "tight",
+        estimator: str = "counts",
+        baseline: float | None = None,
+        optimistic: bool = False,
+        seed: int = 0,
+    ):
+        super().__init__(
+            tree,
+            bound=bound,
+            c=c,
+            delta=delta,
+            union=union,
+            estimator=estimator,
+            baseline=baseline,
+            optimistic=optimistic,
+            seed=seed,
+        )
+        self.epsilon = confidence.check_probability("epsilon", epsilon)
+        if bound == "theory":
+            self._schedule = confidence.lucb_t_schedule(tree, delta, union)
+        else:
+            self._schedule = confidence.simple_schedule(c, delta)
+        self._first, self._second = policy_arms.new_policy(tree), policy_arms.new_policy(tree)
+        self._deviations = incremental.new_deviations(tree)
+        self._progress = np.zeros(4, np.int64)
+
+    def plan(self) -> np.ndarray:
+        """The batch's policies in turn: the empirically best one, and the other with the largest upper bound."""
+        self._prepare()
+        return self._whole(self._second if self._progress[PLAYED] else self._first)
+
+    @property
+    def stopped(self) -> bool:
+        self._prepare()
+        return bool(self._progress[STOPPED])
+
+    def _prepare(self):
+        _prepare(
+            self.tree.links,
+            self._arms,
+            self._schedule,
+            self.epsilon,
+            self.episodes,
+            self._deviations,
+            self._first,
+            self._second,
+            self._root_total,
+            self._progress,
+        )
+
+    def _update(self, ended_on, value):
+        _take_in(
+            self.tree.links,
+            self._arms,
+            self._schedule,
+            self._first,
+            self._second,
+            ended_on,
+            value,
+            self._root_total,
+            self._progress,
+        )
+
+    def _play(self, mdp, rng, episodes):
+        return _play(
+            self.tree.links,
+            mdp.chances,
+            self._arms,
+            self._schedule,
+            self.epsilon,
+            self.episodes,
+            self._deviations,
+            self._first,
+            self._second,
+            self._root_total,
+            self._progress,
+            rng,
+            episodes,
+        )
+
+
+@kernel
+def _prepare(links, arms, schedule, epsilon, episodes, deviations, first, second, root_total, progress):
+    """Lines 3 to 11: the policies of the next batch, or the decision to stop."""
+    if progress[PLANNED] > 0 or progress[STOPPED]:
+        return
+    progress[BATCH] += 1
+    lam = confidence.growth(schedule, progress[BATCH])
+    best = policy_arms.estimate_best(links, arms, lam, episodes)
+    ending, _, wide = policy_arms.max_ucb_ending(links, arms, lam, episodes)
+    if wide == np.inf:
+        policy_arms.best_plan(links, arms, ending, episodes, first)
+        progress[PLANNED] = 1
+        return
+    policy_arms.best_plan(links, arms, -1, episodes, first)
+    another, loss, wide = policy_arms.second_plan(links, arms, deviations, first, lam, episodes, second)
+    estimate = best + arms.baseline + (root_total[0] / episodes if episodes > 0 else 0.0)
+    lower = min(estimate, 1.0) - lam * width(policy_arms.least_plays(links, arms, first), arms.optimistic)
+    upper = estimate - loss + lam * wide
+    if not another or lower >= upper - epsilon:
+        progress[STOPPED] = 1
+    else:
+        progress[PLANNED] = 2
+
+
+@kernel
+def _take_in(links, arms, schedule, first, second, ended_on, value, root_total, progress):
+    """Line 13: the counts, by the policy played and its outcome."""
+    lam = confidence.growth(schedule, progress[BATCH] + 1)
+    policy = second if progress[PLAYED] else first
+    policy_arms.take_in(links, arms, policy, ended_on, value, root_total, lam)
+    progress[PLAYED] += 1
+    if progress[PLAYED] == progress[PLANNED]:
+        progress[PLAYED] = progress[PLANNED] = 0
+
+
+@numba.njit(cache=True)
+def _play(links, chances, arms, schedule, epsilon, episodes, deviations, first, second, root_total, progress, rng, number):
+    total = 0.0
+    for played in range(number):
+        _prepare(links, arms, schedule, epsilon, episodes + played, deviations, first, second, root_total, progress)
+        if progress[STOPPED]:
+            return played, total
+        policy = second if progress[PLAYED] else first
+        total += policy_arms.policy_value(links, chances, policy)
+        ended_on, outcome = sample_deterministic(links, chances, policy.plan, rng.random())
+        _take_in(links, arms, schedule, first, second, ended_on, chances.outcome_return[outcome], root_total, progress)
+    return number, total

@@ -1,0 +1,221 @@
+"""What LUCB-T and UCB-T share: every policy an arm, all arms judged on shared data.
+
+The estimate of all policies at once (R(j) and n(j) per sequence), and the plans that maximise it or its upper bound.
+R(j) sums return - baseline over the episodes that ended on j: the estimate is unbiased for any baseline, but what was never
+seen counts as a return of `baseline`.
+"""
+
+from __future__ import annotations
+
+import collections
+
+import numba
+import numpy as np
+
+from tmdp_spiel import confidence, incremental, planning
+from tmdp_spiel.algorithms.learner import Learner, choice, positive
+from tmdp_spiel.decision_tree import PLAN_DTYPE, DecisionTree
+from tmdp_spiel.kernels import kernel
+
+ESTIMATORS = ("counts", "transitions")
+
+# estimates: see `incremental`;  state_visits, sequence_visits, work: for estimator="transitions", else empty;
+# forced, stack: scratch, one entry per state
+Arms = collections.namedtuple(
+    "Arms",
+    ["estimates", "state_visits", "sequence_visits", "work", "forced", "stack", "optimistic", "baseline", "seed"],
+)
+# A policy, worked out at the states it can reach: plan[s] for s in reached[: number[0]].
+Policy = collections.namedtuple("Policy", ["plan", "reached", "number"])
+
+
+def new_policy(tree: DecisionTree) -> Policy:
+    return Policy(np.zeros(tree.num_states, PLAN_DTYPE), np.empty(tree.num_states, np.int32), np.zeros(1, np.int64))
+
+
+class PolicyArms(Learner):
+    """The parameters and the estimates that LUCB-T and UCB-T have in common.
+
+    bound:     "theory", the width of Theorem 1, or "simple", that of the paper's experiments with constant c
+    union:     for "theory": "tight" or as in the "paper"; see `confidence`
+    estimator: "counts", which Theorem 1 is about, or "transitions", products of empirical transition probabilities
+    baseline:  the return that something never seen counts as; 0 for "theory", which needs it, and 1/2 for "simple"
+    optimistic: treat a sequence never played as played once, instead of playing each once first
+    """
+
+    def __init__(self, tree, *, bound, c, delta, union, estimator, baseline, optimistic, seed):
+        super().__init__(tree, seed)
+        self.bound = choice("bound", bound, confidence.BOUNDS)
+        self.union = choice("union", union, confidence.UNIONS)
+        self.estimator = choice("estimator", estimator, ESTIMATORS)
+        self.c = positive("c", c)
+        self.delta = confidence.check_probability("delta", delta)
+        self.baseline = float(baseline) if baseline is not None else (0.0 if bound == "theory" else 0.5)
+        if not 0.0 <= self.baseline <= 1.0:
+            raise ValueError(f"baseline must lie in [0, 1], the scale of returns, not {baseline}")
+        if bound == "theory" and self.baseline != 0.0:
+            raise ValueError("the width of Theorem 1 (bound='theory') needs baseline=0; with bound='simple' it is free")
+        self.optimistic = bool(optimistic)
+        transitions = estimator == "transitions"
+        self._arms = Arms(
+            estimates=incremental.new_estimates(tree, self.optimistic),
+            state_visits=np.zeros(tree.num_states if transitions else 0, np.int32),
+            sequence_visits=np.zeros(tree.num_sequences if transitions else 0, np.int32),
+            work=planning.new_workspace(*((tree.num_states, tree.num_sequences) if transitions else (0, 0))),
+            forced=np.full(tree.num_states, -1, PLAN_DTYPE),
+            stack=np.empty(tree.num_states, np.int32),
+            optimistic=self.optimistic,
+            baseline=self.baseline,
+            seed=self.seed,
+        )
+        # What the episodes without an own decision returned above the baseline.
+        self._root_total = np.zeros(1)
+
+    @property
+    def plays(self) -> np.ndarray:
+        """n(j) per sequence: the episodes whose policy prescribes every action on the way to j, j included."""
+        return self._arms.estimates.plays.copy()
+
+    def recommend(self) -> np.ndarray:
+        """The empirically best policy."""
+        return whole_best_plan(self.tree.links, self._arms, self.episodes)
+
+    def recommended_value(self, mdp) -> float:
+        if self.estimator == "transitions":
+            return super().recommended_value(mdp)
+        policy = new_policy(self.tree)
+        best_plan(self.tree.links, self._arms, -1, self.episodes, policy)
+        return mdp.to_utility(policy_value(self.tree.links, mdp.chances, policy))
+
+    def _whole(self, policy: Policy) -> np.ndarray:
+        """A policy worked out where it can lead, completed by the empirically best plan elsewhere."""
+        plan = self.recommend()
+        reached = policy.reached[: policy.number[0]]
+        plan[reached] = policy.plan[reached]
+        return plan
+
+
+@kernel
+def uses_transitions(arms):
+    return len(arms.state_visits) > 0
+
+
+@kernel
+def estimate_best(links, arms, lam, episodes):
+    """Brings the estimates up to date; returns V-hat of the empirically best policy, less baseline and root endings."""
+    if uses_transitions(arms):
+        return planning.transitions_losses(
+            links, episodes, arms.state_visits, arms.sequence_visits, arms.estimates.totals, arms.work
+        )
+    incremental.refresh_expired(links, arms.estimates, lam, arms.optimistic, arms.stack)
+    return incremental.root_value(links, arms.estimates)
+
+
+@kernel
+def max_ucb_ending(links, arms, lam, time):
+    """The ending to force for a policy of the largest upper bound: (sequence, loss, width)."""
+    if uses_transitions(arms):
+        return planning.max_ucb_ending(
+            links, arms.work, arms.estimates.plays, lam, arms.optimistic, arms.seed, time
+        )
+    return incremental.max_ucb_ending(links, arms.estimates, lam, arms.optimistic, arms.seed, time)
+
+
+@kernel
+def best_plan(links, arms, through, time, policy):
+    """The empirically best policy, or the best of those that play the sequence `through` if it is not -1."""
+    if through >= 0:
+        planning.force_path(links, through, arms.forced)
+    if uses_transitions(arms):
+        policy.number[0] = planning.best_plan(
+            links, arms.work, arms.forced, arms.seed, time, policy.plan, policy.reached
+        )
+    else:
+        policy.number[0] = incremental.best_plan(
+            links, arms.estimates, arms.forced, arms.seed, time, policy.plan, policy.reached
+        )
+    if through >= 0:
+        planning.release_path(links, through, arms.forced)
+
+
+@kernel
+def second_plan(links, arms, deviations, first, lam, time, policy):
+    """The policy of the largest upper bound among those that differ from `first`, the empirically best one, in what
+    they reach: (whether there is one, its loss, its width)."""
+    if uses_transitions(arms):
+        planning.whole_best_plan(links, arms.work, arms.seed, time)
+        sequence, loss, wide = planning.second_sequence(
+            links, arms.work, arms.estimates.plays, lam, arms.optimistic, arms.seed, time
+        )
+    else:
+        sequence, loss, wide = incremental.second_sequence(
+            links,
+            arms.estimates,
+            deviations,
+            first.plan,
+            first.reached,
+            first.number[0],
+            lam,
+            arms.optimistic,
+            arms.seed,
+            time,
+        )
+    if sequence >= 0:
+        best_plan(links, arms, sequence, time, policy)
+    return sequence >= 0, loss, wide
+
+
+@numba.njit(cache=True)
+def whole_best_plan(links, arms, episodes):
+    """The empirically best plan after that many episodes at every state, reached or not."""
+    if uses_transitions(arms):
+        planning.transitions_losses(
+            links, episodes, arms.state_visits, arms.sequence_visits, arms.estimates.totals, arms.work
+        )
+        planning.whole_best_plan(links, arms.work, arms.seed, episodes)
+        return arms.work.plan.copy()
+    return incremental.whole_best_plan(links, arms.estimates, arms.seed, episodes)
+
+
+@kernel
+def least_plays(links, arms, policy):
+    """n(pi): the plays of the policy's least-played ending."""
+    least = np.iinfo(np.int64).max
+    for at in range(policy.number[0]):
+        j = links.first_sequence[policy.reached[at]] + policy.plan[policy.reached[at]]
+        if links.can_end[j]:
+            least = min(least, np.int64(arms.estimates.plays[j]))
+    return least
+
+
+@kernel
+def policy_value(links, chances, policy):
+    """V(pi) on the [0, 1] scale, exactly."""
+    total = chances.ending_value[len(links.can_end)]
+    for at in range(policy.number[0]):
+        total += chances.ending_value[links.first_sequence[policy.reached[at]] + policy.plan[policy.reached[at]]]
+    return total
+
+
+@kernel
+def take_in(links, arms, policy, ended_on, value, root_total, lam):
+    """An episode of the policy: n(j) + 1 for every j it can reach, R + return - baseline where it ended."""
+    estimates = arms.estimates
+    gain = value - arms.baseline
+    if ended_on == len(links.can_end):
+        root_total[0] += gain
+    else:
+        estimates.totals[ended_on] += gain
+    for at in range(policy.number[0]):
+        state = policy.reached[at]
+        estimates.plays[links.first_sequence[state] + policy.plan[state]] += 1
+    if uses_transitions(arms):
+        sequence = np.int64(ended_on)
+        while sequence != len(links.can_end):
+            state = planning.state_of(links, sequence)
+            arms.sequence_visits[sequence] += 1
+            arms.state_visits[state] += 1
+            sequence = np.int64(links.parent[state])
+    else:
+        for at in range(policy.number[0] - 1, -1, -1):
+            incremental.refresh(links, estimates, policy.reached[at], lam, arms.optimistic)
