@@ -75,7 +75,7 @@ class Answering(policy_lib.Policy):
     "answer, message",
     [
         ({}, "missing at state '1p' of player 1"),
-        ({0: 0.5, 1: 0.6}, "at state '1p' of player 1 are not a distribution: they sum to 1.1"),
+        ({0: 0.5, 1: 0.6}, "at state '1p' of player 1 are not a distribution, sum 1.1"),
         ({0: 0.5}, "not a distribution"),
         ({0: 1.5, 1: -0.5}, "not a distribution"),
         ({0: float("nan"), 1: 0.5}, "not a distribution"),

@@ -93,7 +93,7 @@ class _Discovered:
         return number
 
     def end(self, state: pyspiel.State, sequence: int, weight: float, tail: int) -> None:
-        """Records the end of a history whose last own sequence is `sequence`; tail: what the others did since, hashed."""
+        """Records the end of a history after its last own sequence; tail: what the others did since, hashed."""
         utility = round(state.player_return(self.player), 10)
         outcome = (sequence, utility)
         self.outcomes[outcome] = self.outcomes.get(outcome, 0.0) + weight

@@ -58,8 +58,8 @@ class DecisionTree:
     action:         int16[J]      the game's action of sequence j
     can_end:        bool [J]      an episode can end right after j
 
-    root_can_end says whether an episode can end before the player has acted at all. num_terminals counts terminal states
-    as pairs (last own sequence, return); num_merged_terminals as the paper does, as pairs (last own sequence, what
+    root_can_end says whether an episode can end before the player has acted at all. num_terminals counts terminal
+    states as pairs (last own sequence, return); num_merged_terminals as the paper does, as pairs (last own sequence, what
     the others did after it), whatever they hold. names maps states to information-state strings and back.
     """
 
@@ -178,7 +178,7 @@ class DecisionTree:
 
     @functools.cached_property
     def max_ending_sequences(self) -> int:
-        """The most sequences that one policy can end on: k(s) = max over a of [a can end] + sum over children of k(c)."""
+        """The most sequences that one policy can end on: k(s) = max over a of [a can end] + sum over children k(c)."""
         return int(_max_ending_sequences(self.links)) + self.root_can_end
 
     def state_string(self, state: int) -> str:
@@ -230,7 +230,8 @@ class DecisionTree:
         if not self.num_states:
             return np.ascontiguousarray(plan, np.float64)
         totals = np.add.reduceat(plan, self.first_sequence[:-1])
-        wrong = np.flatnonzero(~(np.abs(totals - 1) < 1e-6) | ~(np.minimum.reduceat(plan, self.first_sequence[:-1]) >= 0))
+        lowest = np.minimum.reduceat(plan, self.first_sequence[:-1])
+        wrong = np.flatnonzero(~(np.abs(totals - 1) < 1e-6) | ~(lowest >= 0))
         if len(wrong):
             state = int(wrong[0])
             probabilities = plan[self.first_sequence[state] : self.first_sequence[state + 1]]
@@ -306,7 +307,8 @@ def _horizon(links):
     horizon = 0
     for state in range(states - 1, -1, -1):
         below = 0
-        for child in range(links.first_child[links.first_sequence[state]], links.first_child[links.first_sequence[state + 1]]):
+        first_own, end_own = links.first_sequence[state], links.first_sequence[state + 1]
+        for child in range(links.first_child[first_own], links.first_child[end_own]):
             below = max(below, height[child])
         height[state] = below + 1
         if state < first:

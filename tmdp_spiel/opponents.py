@@ -44,7 +44,7 @@ class FixedOpponents:
         if isinstance(opponent, Mapping):
             missing = [other for other in others if other not in opponent]
             if missing:
-                raise ValueError(f"the opponents' policies are missing for player(s) {missing}; given: {sorted(opponent)}")
+                raise ValueError(f"opponents' policies are missing for player(s) {missing}; given: {sorted(opponent)}")
             self._readers = {other: _reader(opponent[other], other) for other in others}
         else:
             self._readers = {other: _reader(opponent, other) for other in others}
@@ -78,7 +78,7 @@ class FixedOpponents:
             raise ValueError(f"the opponent's policy plays illegal action(s) {illegal} {where}; legal are {legal}")
         total = sum(given.values())
         if not (abs(total - 1) < _TOLERANCE and min(given.values()) >= 0):
-            raise ValueError(f"the opponent's probabilities {where} are not a distribution: they sum to {total}: {given}")
+            raise ValueError(f"the opponent's probabilities {where} are not a distribution, sum {total}: {given}")
         return [(action, given.get(action, 0.0) / total) for action in legal]
 
 

@@ -27,7 +27,7 @@ def plan_to_policy(tree: DecisionTree, plan, game=None) -> policy_lib.TabularPol
 
 
 def policy_to_plan(tree: DecisionTree, policy, game=None, *, max_nodes: int = DEFAULT_MAX_NODES) -> np.ndarray:
-    """A policy of the tree's player (any form that build_tree takes for an opponent) as one probability per sequence."""
+    """A policy of the tree's player, in any form that an opponent may have, as one probability per sequence."""
     game = _game_of(tree, game)
     # Seen from any other seat, the tree's player is an opponent like the others.
     reader = FixedOpponents(game, -1, {other: policy for other in range(game.num_players())})

@@ -70,7 +70,8 @@ def write_checked_json(path: pathlib.Path, document) -> None:
     """Writes a JSON document with its checksum, atomically: readers see the old file or the new one."""
     body = json.dumps(document)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False, encoding="utf-8") as file:
+    prefix = f".{path.name}."
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=prefix, delete=False, encoding="utf-8") as file:
         try:
             file.write(f"{hashlib.sha256(body.encode()).hexdigest()}\n{body}")
             file.flush()
