@@ -22,5 +22,5 @@ setup(
         "matplotlib>=3.8",
         "tqdm>=4.60",
     ],
-    extras_require={"test": ["pytest>=8", "hypothesis>=6", "scipy>=1.11"]},
+    extras_require={"test": ["pytest>=8", "hypothesis>=6", "scipy>=1.11", "setuptools>=70.1"]},
 )

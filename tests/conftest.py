@@ -1,14 +1,18 @@
+"""Fixtures that the tests share."""
+
+import os
+
 import pytest
 
 import tmdp_spiel as ts
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _own_cache(tmp_path_factory):
-    """Tests never touch the user's cache."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TMDP_SPIEL_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
+def cache_directory(tmp_path_factory):
+    """One cache for the whole session, inherited by the processes that tests start; never the user's."""
+    directory = tmp_path_factory.mktemp("cache")
+    os.environ["TMDP_SPIEL_CACHE"] = str(directory)
+    return directory
 
 
 @pytest.fixture(scope="session")
@@ -17,7 +21,7 @@ def leduc():
 
 
 @pytest.fixture(scope="session")
-def mdp_of(_own_cache):
+def mdp_of(cache_directory):
     """The Tree MDP of a game and player against its CFR+ opponent, built once."""
     built = {}
 

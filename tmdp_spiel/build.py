@@ -13,8 +13,9 @@ from tmdp_spiel.load_game import load_game
 from tmdp_spiel.opponents import FixedOpponents, check_player, state_key
 from tmdp_spiel.tree_mdp import TreeMDP
 
-DEFAULT_MAX_NODES = 4_000_000
+DEFAULT_MAX_NODES = 3_000_000
 _ROOT = -1
+_CHANCE = int(pyspiel.PlayerId.CHANCE)
 
 
 class GameTooLargeError(ValueError):
@@ -40,7 +41,8 @@ def build_decision_tree(game, player: int, *, max_nodes: int = DEFAULT_MAX_NODES
     return _traverse(game, check_player(game, player), None, max_nodes)[0]
 
 
-def _check_supported(game: pyspiel.Game) -> None:
+def check_supported(game: pyspiel.Game) -> None:
+    """Refuses games whose histories or probabilities cannot be read."""
     kind = game.get_type()
     if kind.dynamics != pyspiel.GameType.Dynamics.SEQUENTIAL:
         raise ValueError(f"{kind.short_name} is neither sequential nor simultaneous; mean-field games have no Tree MDP")
@@ -56,6 +58,7 @@ class _Discovered:
     def __init__(self, game: pyspiel.Game, player: int):
         self.game, self.player, self.game_type = game, player, game.get_type()
         self.index: dict[str, int] = {}
+        self.text_size = 0
         self.parent: list[int] = []
         self.legal: list[tuple[int, ...]] = []
         self.first_sequence = [0]
@@ -64,12 +67,13 @@ class _Discovered:
         self.merged_terminals: set[int] = set()
 
     def visit(self, state: pyspiel.State, sequence: int, weight: float) -> int:
-        """Records a history at one of the player's states; returns the number of the state's first sequence."""
+        """Records a history at one of the player's states; returns the number of the state."""
         key = state_key(state, self.player, self.game_type)
         number = self.index.get(key)
         legal = tuple(state.legal_actions())
         if number is None:
             number = self.index[key] = len(self.parent)
+            self.text_size += len(key)
             self.parent.append(sequence)
             self.legal.append(legal)
             self.first_sequence.append(self.first_sequence[-1] + len(legal))
@@ -86,51 +90,95 @@ class _Discovered:
             )
         else:
             self.reach[number] += weight
-        return self.first_sequence[number]
+        return number
 
     def end(self, state: pyspiel.State, sequence: int, weight: float, tail: int) -> None:
-        """Records the end of a history whose last own sequence is `sequence`; tail: what the others did since, hashed."""
+        """Records the end of a history after its last own sequence; tail: what the others did since, hashed."""
         utility = round(state.player_return(self.player), 10)
         outcome = (sequence, utility)
         self.outcomes[outcome] = self.outcomes.get(outcome, 0.0) + weight
         self.merged_terminals.add(hash((sequence, tail)))
 
 
+class _Budget:
+    """Bounds a traversal by the histories it meets, and by memory where they are dearer than usual.
+
+    The states of a long game cost more the later in the game they are, and so may their strings.
+    """
+
+    BYTES_PER_NODE = 500  # on top of about as much that a history with a short string needs
+    ALWAYS_FREE_BYTES = 2**28
+    BYTES_PER_MOVE = 160  # for every state on the path of the traversal and every move that it remembers
+
+    def __init__(self, max_nodes: int, found: _Discovered, opponents: FixedOpponents | None):
+        self.max_nodes, self._found, self._opponents = max_nodes, found, opponents
+        self._max_memory = max(self.ALWAYS_FREE_BYTES, max_nodes * self.BYTES_PER_NODE)
+        self.nodes = 0
+
+    def spend(self, depth: int) -> None:
+        """Counts one history with `depth` others above it."""
+        self.nodes += 1
+        if self.nodes > self.max_nodes:
+            self._refuse(f"{self.max_nodes:,} histories")
+        memory = self._found.text_size + depth * depth // 2 * self.BYTES_PER_MOVE
+        if self._opponents is not None:
+            memory += self._opponents.text_size
+        if memory > self._max_memory:
+            self._refuse(f"{self.nodes:,} long histories")
+
+    def _refuse(self, reached: str) -> None:
+        found = self._found
+        raise GameTooLargeError(
+            f"{found.game_type.short_name} is too large: stopped after {reached} with {len(found.parent):,} states and "
+            f"{found.first_sequence[-1]:,} sequences of player {found.player} found so far; max_nodes is "
+            f"{self.max_nodes:,}: raise it if there is memory (about 1 GiB a million in the worst case)"
+        )
+
+
 def _traverse(game: pyspiel.Game, player: int, opponents: FixedOpponents | None, max_nodes: int):
     """Visits every history by the rules; weight is the probability that chance and the opponents lead to it."""
-    _check_supported(game)
+    check_supported(game)
     found = _Discovered(game, player)
-    stack = [(game.new_initial_state(), _ROOT, 1.0, 0)]
-    nodes = 0
+    budget = _Budget(max_nodes, found, opponents)
+    state, sequence, weight, tail = game.new_initial_state(), _ROOT, 1.0, 0
+    path = []  # the histories above the current one, each with the moves that are still to be made there
     with tqdm.tqdm(desc="building the tree", unit=" histories", delay=2, disable=None, leave=False) as progress:
-        while stack:
-            state, sequence, weight, tail = stack.pop()
-            nodes += 1
-            if nodes % 10_000 == 0:
+        while True:
+            budget.spend(len(path))
+            if budget.nodes % 10_000 == 0:
                 progress.update(10_000)
-            if nodes > max_nodes:
-                raise GameTooLargeError(
-                    f"{game.get_type().short_name} is too large: stopped after {max_nodes:,} histories with "
-                    f"{len(found.parent):,} states and {found.first_sequence[-1]:,} sequences of player {player} "
-                    f"found so far; raise max_nodes if there is memory (about 1 GiB a million in the worst case)"
-                )
             if state.is_terminal():
                 found.end(state, sequence, weight, tail)
-            elif state.is_chance_node():
-                for action, probability in reversed(state.chance_outcomes()):
-                    stack.append((state.child(action), sequence, weight * probability, tail))
-            elif state.current_player() == player:
-                first = found.visit(state, sequence, weight)
-                legal = state.legal_actions()
-                for index in range(len(legal) - 1, -1, -1):
-                    stack.append((state.child(legal[index]), first + index, weight, 0))
-            elif weight > 0 and opponents is not None:
-                for action, probability in reversed(opponents.distribution(state)):
-                    stack.append((state.child(action), sequence, weight * probability, hash((tail, action))))
             else:
-                for action in reversed(state.legal_actions()):
-                    stack.append((state.child(action), sequence, 0.0, hash((tail, action))))
-    return _level_order(found)
+                path.append((state, _moves(state, found, opponents, sequence, weight, tail)))
+            while path:
+                state, moves = path[-1]
+                move = next(moves, None)
+                if move is not None:
+                    break
+                path.pop()
+            else:
+                return _level_order(found)
+            action, sequence, weight, tail = move
+            state = state.child(action)
+
+
+def _moves(state, found, opponents, sequence, weight, tail):
+    """What can happen at a history: (action, then the last own sequence, the weight and the tail after it)."""
+    actor = state.current_player()
+    if actor == _CHANCE:
+        for action, probability in state.chance_outcomes():
+            yield action, sequence, weight * probability, tail
+    elif actor == found.player:
+        number = found.visit(state, sequence, weight)
+        for own_sequence, action in enumerate(found.legal[number], start=found.first_sequence[number]):
+            yield action, own_sequence, weight, 0
+    elif weight > 0 and opponents is not None:
+        for action, probability in opponents.distribution(state):
+            yield action, sequence, weight * probability, hash((tail, action))
+    else:
+        for action in state.legal_actions():
+            yield action, sequence, 0.0, hash((tail, action))
 
 
 def _level_order(found: _Discovered):

@@ -58,8 +58,8 @@ class DecisionTree:
     action:         int16[J]      the game's action of sequence j
     can_end:        bool [J]      an episode can end right after j
 
-    root_can_end says whether an episode can end before the player has acted at all. num_terminals counts terminal states
-    as pairs (last own sequence, return); num_merged_terminals as the paper does, as pairs (last own sequence, what
+    root_can_end says whether an episode can end before the player has acted at all. num_terminals counts terminal
+    states as pairs (last own sequence, return); num_merged_terminals as the paper does, as pairs (last own sequence, what
     the others did after it), whatever they hold. names maps states to information-state strings and back.
     """
 
@@ -120,8 +120,8 @@ class DecisionTree:
             raise ValueError(f"max_utility must exceed min_utility, not {self.max_utility} and {self.min_utility}")
         if self.first_sequence[0] != 0 or self.first_sequence[-1] != sequences:
             raise ValueError(f"first_sequence must run from 0 to the number of sequences, {sequences}")
-        if sequences == 0 and states == 0:
-            return
+        if self.max_actions > np.iinfo(PLAN_DTYPE).max:
+            raise ValueError(f"a state has {self.max_actions} actions; plans hold at most {np.iinfo(PLAN_DTYPE).max}")
         if not _is_level_order(self.links):
             raise ValueError(
                 "the tree is not in level order: every state needs at least one sequence, the children of a sequence "
@@ -172,11 +172,13 @@ class DecisionTree:
     def num_policies(self) -> float:
         """The number of reduced policies; infinite if it does not fit a float."""
         log_number = self.log_num_policies
-        return float(round(math.exp(log_number))) if log_number < 34 else float(np.exp(log_number))
+        if log_number < 34:
+            return float(round(math.exp(log_number)))
+        return math.exp(log_number) if log_number < 709 else math.inf
 
     @functools.cached_property
     def max_ending_sequences(self) -> int:
-        """The most sequences that one policy can end on: k(s) = max over a of [a can end] + sum over children of k(c)."""
+        """The most sequences that one policy can end on: k(s) = max over a of [a can end] + sum over children k(c)."""
         return int(_max_ending_sequences(self.links)) + self.root_can_end
 
     def state_string(self, state: int) -> str:
@@ -228,7 +230,8 @@ class DecisionTree:
         if not self.num_states:
             return np.ascontiguousarray(plan, np.float64)
         totals = np.add.reduceat(plan, self.first_sequence[:-1])
-        wrong = np.flatnonzero(~(np.abs(totals - 1) < 1e-6) | ~(np.minimum.reduceat(plan, self.first_sequence[:-1]) >= 0))
+        lowest = np.minimum.reduceat(plan, self.first_sequence[:-1])
+        wrong = np.flatnonzero(~(np.abs(totals - 1) < 1e-6) | ~(lowest >= 0))
         if len(wrong):
             state = int(wrong[0])
             probabilities = plan[self.first_sequence[state] : self.first_sequence[state + 1]]
@@ -275,11 +278,15 @@ class DecisionTree:
 def _is_level_order(links):
     states, sequences = len(links.parent), len(links.can_end)
     next_child = links.first_child[0]
+    if not 0 <= next_child <= states:
+        return False
     for child in range(next_child):
         if links.parent[child] != sequences:
             return False
     for state in range(states):
         if state >= next_child or links.first_sequence[state + 1] <= links.first_sequence[state]:
+            return False
+        if links.first_sequence[state + 1] > sequences:
             return False
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             if links.first_child[j] != next_child or links.first_child[j + 1] < next_child:
@@ -300,7 +307,8 @@ def _horizon(links):
     horizon = 0
     for state in range(states - 1, -1, -1):
         below = 0
-        for child in range(links.first_child[links.first_sequence[state]], links.first_child[links.first_sequence[state + 1]]):
+        first_own, end_own = links.first_sequence[state], links.first_sequence[state + 1]
+        for child in range(links.first_child[first_own], links.first_child[end_own]):
             below = max(below, height[child])
         height[state] = below + 1
         if state < first:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import json
+import warnings
 
 import pyspiel
 import tqdm
@@ -12,6 +13,7 @@ from open_spiel.python import policy as policy_lib
 from open_spiel.python.algorithms import exploitability as exploitability_lib
 
 from tmdp_spiel import storage
+from tmdp_spiel.build import DEFAULT_MAX_NODES, build_decision_tree
 from tmdp_spiel.load_game import load_game
 
 DEFAULT_ITERATIONS = 1000
@@ -35,10 +37,13 @@ class EquilibriumPolicy(policy_lib.TabularPolicy):
                 probabilities[action] = probability
 
 
-def equilibrium(game, iterations: int = DEFAULT_ITERATIONS) -> policy_lib.Policy:
+def equilibrium(
+    game, iterations: int = DEFAULT_ITERATIONS, *, max_nodes: int = DEFAULT_MAX_NODES
+) -> policy_lib.Policy:
     """An approximate equilibrium of the game by CFR+: its average policy, as an OpenSpiel policy.
 
     Solved once, then read from the cache directory ($TMDP_SPIEL_CACHE). A damaged cache file is solved for again.
+    max_nodes bounds the game's histories, as in build_tree; the default keeps memory under 4 GiB.
     """
     game = load_game(game)
     if isinstance(iterations, bool) or int(iterations) != iterations or iterations < 1:
@@ -53,9 +58,21 @@ def equilibrium(game, iterations: int = DEFAULT_ITERATIONS) -> policy_lib.Policy
     path = storage.cache_directory() / f"cfr_plus_{game.get_type().short_name}_{name}.json"
     solved = storage.read_checked_json(path)
     if solved is None or solved["key"] != key:
+        _check_solvable(game, max_nodes)
         solved = {"key": key, **_solve(game, int(iterations))}
-        storage.write_checked_json(path, solved)
+        try:
+            storage.write_checked_json(path, solved)
+        except OSError as error:
+            warnings.warn(f"the equilibrium could not be kept for next time: {error}", stacklevel=2)
     return EquilibriumPolicy(game, solved["policy"], solved["key"]["iterations"], solved["exploitability"])
+
+
+def _check_solvable(game: pyspiel.Game, max_nodes: int) -> None:
+    """CFR+ needs the whole game in memory, and perfect recall of every player."""
+    for player in range(game.num_players()):
+        build_decision_tree(game, player, max_nodes=max_nodes)
+    if not game.get_type().provides_information_state_string:
+        raise ValueError(f"{game.get_type().short_name} provides no information-state strings, which CFR+ needs")
 
 
 def _solve(game: pyspiel.Game, iterations: int) -> dict:

@@ -11,6 +11,7 @@ import itertools
 import numpy as np
 import pyspiel
 
+from tmdp_spiel.build import check_supported
 from tmdp_spiel.load_game import load_game
 from tmdp_spiel.opponents import FixedOpponents, check_player
 
@@ -25,6 +26,7 @@ def fixed_opponent_game(game, player: int, opponent) -> pyspiel.Game:
     The opponents live in this process: the game's string and its states can be serialised and read back within it.
     """
     game = load_game(game)
+    check_supported(game)
     player = check_player(game, player)
     problem = f"{game.get_type().short_name}_{next(_NUMBERS)}"
     _PROBLEMS[problem] = (game, player, FixedOpponents(game, player, opponent))
@@ -66,6 +68,7 @@ class FixedOpponentState(pyspiel.State):
     def __init__(self, game: FixedOpponentGame, base: pyspiel.State):
         super().__init__(game)
         self._base = _Copied(base)
+        self._rewards = [0.0] * base.num_players()
 
     @property
     def base(self) -> pyspiel.State:
@@ -84,7 +87,11 @@ class FixedOpponentState(pyspiel.State):
         return [pair for pair in self.get_game().opponents.distribution(self.base) if pair[1] > 0]
 
     def _apply_action(self, action):
+        if not self.is_chance_node():
+            self._rewards = [0.0] * len(self._rewards)
         self.base.apply_action(action)
+        if not self.base.is_chance_node():
+            self._rewards = [sum(pair) for pair in zip(self._rewards, self.base.rewards())]
 
     def _action_to_string(self, player, action):
         if player == pyspiel.PlayerId.CHANCE and not self.base.is_terminal():
@@ -98,7 +105,8 @@ class FixedOpponentState(pyspiel.State):
         return self.base.returns()
 
     def rewards(self):
-        return self.base.rewards()
+        """Everything since the player's last decision: nobody asks for rewards at chance nodes."""
+        return list(self._rewards)
 
     def __str__(self):
         return str(self.base)

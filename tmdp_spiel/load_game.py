@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import importlib
 
 import pyspiel
 
@@ -31,13 +32,19 @@ def load_game(game: str | pyspiel.Game) -> pyspiel.Game:
 
 
 def _load_named(name: str) -> pyspiel.Game:
-    known = [*GAME_STRINGS, *pyspiel.registered_names()]
+    name = name.strip()
     short_name = name.partition("(")[0].strip()
+    if short_name.startswith("python_"):
+        importlib.import_module("open_spiel.python.games")  # registers them
+    known = [*GAME_STRINGS, *pyspiel.registered_names()]
     if short_name not in known:
         near = difflib.get_close_matches(short_name, known, n=5, cutoff=0.5)
         hint = f"near matches: {', '.join(near)}" if near else f"short names: {', '.join(GAME_STRINGS)}"
         raise ValueError(f"no game is called {short_name!r}; {hint}, or any OpenSpiel game string")
+    if short_name in GAME_STRINGS and name != short_name:
+        full = GAME_STRINGS[short_name]
+        raise ValueError(f"{short_name!r} takes no parameters; change those of the game string {full!r}")
     try:
         return pyspiel.load_game(GAME_STRINGS.get(name, name))
-    except pyspiel.SpielError as error:
+    except (pyspiel.SpielError, LookupError, ValueError) as error:
         raise ValueError(f"OpenSpiel does not load {name!r}: {error}") from None

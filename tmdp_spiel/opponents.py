@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import pyspiel
 from open_spiel.python import policy as policy_lib
+from open_spiel.python.bots import policy as policy_bot
 
 _TOLERANCE = 1e-6
 
@@ -43,12 +44,13 @@ class FixedOpponents:
         if isinstance(opponent, Mapping):
             missing = [other for other in others if other not in opponent]
             if missing:
-                raise ValueError(f"the opponents' policies are missing for player(s) {missing}; given: {sorted(opponent)}")
+                raise ValueError(f"opponents' policies are missing for player(s) {missing}; given: {sorted(opponent)}")
             self._readers = {other: _reader(opponent[other], other) for other in others}
         else:
             self._readers = {other: _reader(opponent, other) for other in others}
         self._game_type = game.get_type()
         self._distributions: dict[tuple[int, str], list[tuple[int, float]]] = {}
+        self.text_size = 0  # characters of the keys held
 
     def distribution(self, state: pyspiel.State) -> list[tuple[int, float]]:
         """(action, probability) for every legal action of the opponent who is to act."""
@@ -58,6 +60,7 @@ class FixedOpponents:
         if distribution is None:
             distribution = self._read(state, other, key[1])
             self._distributions[key] = distribution
+            self.text_size += len(key[1])
         return distribution
 
     def _read(self, state, other, key):
@@ -75,7 +78,7 @@ class FixedOpponents:
             raise ValueError(f"the opponent's policy plays illegal action(s) {illegal} {where}; legal are {legal}")
         total = sum(given.values())
         if not (abs(total - 1) < _TOLERANCE and min(given.values()) >= 0):
-            raise ValueError(f"the opponent's probabilities {where} are not a distribution: they sum to {total}: {given}")
+            raise ValueError(f"the opponent's probabilities {where} are not a distribution, sum {total}: {given}")
         return [(action, given.get(action, 0.0) / total) for action in legal]
 
 
@@ -85,14 +88,27 @@ def _reader(source, player: int):
         return lambda state: source.action_probabilities(state, player)
     if isinstance(source, pyspiel.Policy):
         return source.action_probabilities
+    if isinstance(source, policy_bot.PolicyBot):
+        return _reader(source._policy, player)  # step_with_policy of this bot fails where it only plays action 0
     if isinstance(source, pyspiel.Bot):
-        if not source.provides_policy():
-            raise ValueError(
-                f"the bot for player {player} does not expose its policy (provides_policy() is False); its Tree MDP is "
-                "unknown, but it can be learned against by playing"
-            )
-        return lambda state: dict(source.get_policy(state))
+        return _bot_reader(source, player)
     raise TypeError(
         f"player {player}'s policy must be an OpenSpiel policy or a bot that provides its policy, not "
         f"{type(source).__name__}; for several opponents pass one joint policy or a mapping from player to policy"
     )
+
+
+def _bot_reader(bot: pyspiel.Bot, player: int):
+    """Bots in C++ tell their policy by get_policy; OpenSpiel's own bots in Python only by step_with_policy."""
+
+    def overrides(method: str) -> bool:
+        return getattr(type(bot), method) is not getattr(pyspiel.Bot, method)
+
+    if overrides("step_with_policy") and not overrides("get_policy"):
+        return lambda state: dict(bot.step_with_policy(state)[0])
+    if not bot.provides_policy():
+        raise ValueError(
+            f"the bot for player {player} does not expose its policy (provides_policy() is False); its Tree MDP is "
+            "unknown, but it can be learned against by playing"
+        )
+    return lambda state: dict(bot.get_policy(state))

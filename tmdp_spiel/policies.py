@@ -27,7 +27,7 @@ def plan_to_policy(tree: DecisionTree, plan, game=None) -> policy_lib.TabularPol
 
 
 def policy_to_plan(tree: DecisionTree, policy, game=None, *, max_nodes: int = DEFAULT_MAX_NODES) -> np.ndarray:
-    """A policy of the tree's player (any form that build_tree takes for an opponent) as one probability per sequence."""
+    """A policy of the tree's player, in any form that an opponent may have, as one probability per sequence."""
     game = _game_of(tree, game)
     # Seen from any other seat, the tree's player is an opponent like the others.
     reader = FixedOpponents(game, -1, {other: policy for other in range(game.num_players())})
@@ -49,6 +49,8 @@ def policy_to_plan(tree: DecisionTree, policy, game=None, *, max_nodes: int = DE
                 first, end = tree.first_sequence[number], tree.first_sequence[number + 1]
                 plan[first:end] = [probability for _, probability in reader.distribution(state)]
         stack.extend(state.child(action) for action in state.legal_actions())
+    if missing:
+        raise ValueError(f"{len(missing)} states of the tree are not in {game}; was it built from another game?")
     return plan
 
 

@@ -52,7 +52,13 @@ def open_array(path, name: str) -> np.ndarray:
 
 def open_json(path, name: str):
     """One JSON document of a saved directory."""
-    return json.loads((pathlib.Path(path) / f"{name}.json").read_text(encoding="utf-8"))
+    file = pathlib.Path(path) / f"{name}.json"
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{path} is not a saved tree: {file.name} is missing") from None
+    except ValueError as error:
+        raise ValueError(f"{file} is damaged ({error}); build and save the tree again") from None
 
 
 def cache_directory() -> pathlib.Path:
@@ -64,11 +70,16 @@ def write_checked_json(path: pathlib.Path, document) -> None:
     """Writes a JSON document with its checksum, atomically: readers see the old file or the new one."""
     body = json.dumps(document)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False, encoding="utf-8") as file:
-        file.write(f"{hashlib.sha256(body.encode()).hexdigest()}\n{body}")
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(file.name, path)
+    prefix = f".{path.name}."
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=prefix, delete=False, encoding="utf-8") as file:
+        try:
+            file.write(f"{hashlib.sha256(body.encode()).hexdigest()}\n{body}")
+            file.flush()
+            os.fsync(file.fileno())
+            os.replace(file.name, path)
+        except BaseException:
+            os.unlink(file.name)
+            raise
 
 
 def read_checked_json(path: pathlib.Path):

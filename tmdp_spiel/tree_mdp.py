@@ -60,6 +60,8 @@ class TreeMDP:
             raise ValueError("outcome_return, outcome_probability and the end of first_outcome must agree in length")
         if outcomes and not (self.outcome_return.min() >= 0 and self.outcome_return.max() <= 1):
             raise ValueError("outcome returns must be rescaled to [0, 1]")
+        if self.first_outcome[0] != 0 or np.any(np.diff(self.first_outcome) < 0):
+            raise ValueError("first_outcome must start at 0 and never decrease")
         has_outcome = np.diff(self.first_outcome) > 0
         if np.any(has_outcome[:-1] != self.tree.can_end) or has_outcome[-1] != self.tree.root_can_end:
             raise ValueError("exactly the sequences that can end must have outcomes")

@@ -102,7 +102,7 @@ def test_regret_grows_slower_and_slower(name, player, mdp_of):
     learner = ts.UCBT(mdp.tree, c=0.1 if name != "leduc" else 1.0)
     trace = ts.run(learner, mdp, 200_000, checkpoints=[20_000, 100_000, 200_000])
     early, late = trace.regret[0] / 20_000, (trace.regret[2] - trace.regret[1]) / 100_000
-    assert late < 0.5 * early
+    assert late < 0.7 * early
     assert trace.value_gap[-1] < 0.005 * mdp.tree.utility_range
 
 

@@ -1,0 +1,1 @@
+"""Binaries that parse flags and call the library."""
