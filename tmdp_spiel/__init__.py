@@ -9,8 +9,9 @@ from tmdp_spiel.opponents import uniform
 from tmdp_spiel.policies import plan_to_policy, policy_to_plan
 from tmdp_spiel.random_tree import random_tree_mdp
 from tmdp_spiel.tree_mdp import TreeMDP
+from tmdp_spiel.algorithms.learner import Learner
 from tmdp_spiel.algorithms.lucb import LUCB
 from tmdp_spiel.algorithms.lucb_t import LUCBT
 from tmdp_spiel.algorithms.lucb_t_uniform import LUCBTUniform
 from tmdp_spiel.algorithms.ucb_t import UCBT
-from tmdp_spiel.runner import run, run_until_stopped
+from tmdp_spiel.runner import Result, Trace, run, run_until_stopped

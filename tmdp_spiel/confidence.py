@@ -18,7 +18,7 @@ import numpy as np
 
 from tmdp_spiel.decision_tree import DecisionTree
 from tmdp_spiel.kernels import kernel
-from tmdp_spiel.tree_mdp import TreeMDP, path_losses
+from tmdp_spiel.tree_mdp import TreeMDP, best_response, path_losses
 
 Schedule = collections.namedtuple("Schedule", ["scale", "constant", "slope"])
 
@@ -124,24 +124,10 @@ def _gap_range(mdp: TreeMDP) -> tuple[np.ndarray, np.ndarray]:
     loss = path_losses(links, ending_value, best)
     loss[loss < 1e-12] = 0.0
     least = np.where(loss > 0, loss, _least_deviation_aside(links, ending_value, best))
-    worst = -_state_maxima(links, -ending_value)
-    gain = -path_losses(links, -ending_value, -worst)
-    first = mdp.tree.first_child[0]
-    spread = best[:first].sum() - worst[:first].sum()
-    return least, spread - gain
-
-
-@numba.njit(cache=True)
-def _state_maxima(links, ending_value):
-    value = np.empty(len(links.parent))
-    for state in range(len(links.parent) - 1, -1, -1):
-        value[state] = -np.inf
-        for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
-            total = ending_value[j]
-            for child in range(links.first_child[j], links.first_child[j + 1]):
-                total += value[child]
-            value[state] = max(value[state], total)
-    return value
+    opposite = mdp.chances._replace(ending_value=-ending_value)
+    opposite_total, _, opposite_best = best_response(links, opposite)
+    above_worst = path_losses(links, -ending_value, opposite_best)
+    return least, mdp.scaled_best_value + opposite_total - above_worst
 
 
 @numba.njit(cache=True)

@@ -267,6 +267,12 @@ class DecisionTree:
             names = StateNames(storage.open_json(path, "names"))
         return cls(**arrays, **storage.open_json(path, "tree"), names=names)
 
+    def __getstate__(self) -> dict:
+        return {name: getattr(self, name) for name in (*self._ARRAYS, *self._FACTS, "names")}
+
+    def __setstate__(self, state: dict) -> None:
+        self.__init__(**state)
+
     def __repr__(self) -> str:
         return (
             f"DecisionTree(player={self.player}, num_states={self.num_states}, num_sequences={self.num_sequences}, "

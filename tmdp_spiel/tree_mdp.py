@@ -164,6 +164,9 @@ class TreeMDP:
         arrays = {name: storage.open_array(path, name) for name in cls._ARRAYS}
         return cls(DecisionTree.load(path, names), **arrays, check=False)
 
+    def __reduce__(self):
+        return TreeMDP, (self.tree, *(getattr(self, name) for name in self._ARRAYS), False)
+
     def __repr__(self) -> str:
         return f"TreeMDP({self.tree!r}, num_terminals={self.num_terminals})"
 
