@@ -23,10 +23,18 @@ from tmdp_spiel.tree_mdp import sample_deterministic
 
 FULL = 4  # in the progress array, after LUCB-T's: a history has no room for another outcome
 
+MAX_ENDINGS = 4096
+
 # The non-zero outcomes of each sequence, in order: entries start[j] .. start[j] + number[j], room up to start[j + 1].
 # at: at which play of j the episode ended there;  total: the sum of returns up to then
 History = collections.namedtuple("History", ["start", "number", "at", "total"])
-Data = collections.namedtuple("Data", ["plays", "sum", "distinct", "forced", "work", "seed"])
+# plays: n(j);  sum: R(j), the root last;  endings: the ending sequences;  ending_of: their numbers, -1 for others;
+# seen[e, f]: how many outcomes of ending e came in its first n(f) plays;
+# classes: the endings, one for each distinct number of plays;  class_value: the best estimate in each class
+Data = collections.namedtuple(
+    "Data",
+    ["plays", "sum", "endings", "ending_of", "seen", "classes", "class_value", "forced", "work", "seed"],
+)
 
 
 class LUCBTUniform(Learner):
@@ -53,11 +61,22 @@ class LUCBTUniform(Learner):
             self._schedule = confidence.uniform_schedule(tree, delta, union)
         else:
             self._schedule = confidence.simple_schedule(c, delta)
-        sequences = tree.num_sequences
+        sequences, endings = tree.num_sequences, np.flatnonzero(tree.can_end)
+        if len(endings) > MAX_ENDINGS:
+            raise ValueError(
+                f"LUCB-T-Uniform keeps a table of every pair of ending sequences and this tree has {len(endings):,}, more "
+                f"than {MAX_ENDINGS:,}; LUCBT does without"
+            )
+        ending_of = np.full(sequences, -1, np.int32)
+        ending_of[endings] = np.arange(len(endings))
         self._data = Data(
             plays=np.zeros(sequences, np.int32),
             sum=np.zeros(sequences + 1),
-            distinct=np.empty(sequences, np.int32),
+            endings=endings.astype(np.int32),
+            ending_of=ending_of,
+            seen=np.zeros((len(endings), len(endings)), np.int32),
+            classes=np.empty(len(endings), np.int32),
+            class_value=np.empty(len(endings)),
             forced=np.full(tree.num_states, -1, PLAN_DTYPE),
             work=planning.new_workspace(tree.num_states, sequences),
             seed=self.seed,
@@ -154,34 +173,26 @@ class LUCBTUniform(Learner):
 
 
 @kernel
-def _first_outcomes(history, sequence, plays, number):
-    """The sum of the returns of the first `number` plays of a sequence that has `plays`."""
-    low, high = history.start[sequence], history.start[sequence] + history.number[sequence]
-    if number >= plays:
-        return history.total[high - 1] if high > low else 0.0
-    first = low
-    while low < high:
-        middle = (low + high) // 2
-        if history.at[middle] <= number:
-            low = middle + 1
-        else:
-            high = middle
-    return history.total[low - 1] if low > first else 0.0
+def _first_outcomes(data, history, sequence, like):
+    """The sum of the returns of the first n(like) plays of a sequence, `like` an ending."""
+    number = data.seen[data.ending_of[sequence], like]
+    return history.total[history.start[sequence] + number - 1] if number > 0 else 0.0
 
 
 @tree_pass
-def _losses(links, data, history, count):
-    """V and d for the policies whose endings all have at least `count` plays, from the first `count` outcomes of each.
+def _losses(links, data, history, like):
+    """V and d for the policies whose endings all have at least n(like) plays, from the first n(like) outcomes of each.
 
     Sequences that no such policy plays have an infinite d; V is minus infinity if there is no such policy.
     """
     value, local_loss = data.work.value, data.work.local_loss
+    count = data.plays[data.endings[like]]
     for state in range(len(links.parent) - 1, -1, -1):
         best = -np.inf
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             total = 0.0
             if links.can_end[j]:
-                total = _first_outcomes(history, j, data.plays[j], count) / count if data.plays[j] >= count else -np.inf
+                total = _first_outcomes(data, history, j, like) / count if data.plays[j] >= count else -np.inf
             for child in range(links.first_child[j], links.first_child[j + 1]):
                 total += value[child]
             local_loss[j] = total
@@ -196,20 +207,19 @@ def _losses(links, data, history, count):
 
 
 @tree_pass
-def _distinct_counts(links, data):
-    """Lists the distinct numbers of plays of ending sequences, ascending; returns how many there are."""
+def _list_classes(data):
+    """Lists an ending for each distinct number of plays, ascending; returns how many there are."""
     number = 0
-    for j in range(len(links.can_end)):
-        if not links.can_end[j]:
-            continue
+    for ending in range(len(data.endings)):
+        plays = data.plays[data.endings[ending]]
         at = number
-        while at > 0 and data.distinct[at - 1] > data.plays[j]:
+        while at > 0 and data.plays[data.endings[data.classes[at - 1]]] > plays:
             at -= 1
-        if at > 0 and data.distinct[at - 1] == data.plays[j]:
+        if at > 0 and data.plays[data.endings[data.classes[at - 1]]] == plays:
             continue
         for later in range(number, at, -1):
-            data.distinct[later] = data.distinct[later - 1]
-        data.distinct[at] = data.plays[j]
+            data.classes[later] = data.classes[later - 1]
+        data.classes[at] = ending
         number += 1
     return number
 
@@ -228,29 +238,36 @@ def _plan_through(links, data, ending, deviation, episodes, policy):
         planning.release_path(links, deviation, data.forced)
 
 
+@kernel
+def _best_of_class(links, data, history, like, episodes):
+    """The best ending of exactly n(like) plays, with the losses of its class left in the workspace: (ending, estimate)."""
+    value = _losses(links, data, history, like)
+    ending, loss, _ = planning.max_ucb_ending(
+        links, data.work, data.plays, data.plays[data.endings[like]], 0.0, False, data.seed, episodes
+    )
+    return ending, (value - loss if ending >= 0 else -np.inf)
+
+
 @tree_pass
 def _best_policy(links, data, history, episodes, policy):
-    """Fills in the best policy of all counts: (its count, its estimate). While a sequence is unplayed, the best through it.
+    """Fills in the best policy of all classes: (its place among them, their number). Leaves its losses in the workspace.
 
-    Leaves the losses of its count in the workspace.
+    While a sequence is unplayed it is the best policy through one such, and its place -1.
     """
-    number = _distinct_counts(links, data)
-    if data.distinct[0] == 0:
+    number = _list_classes(data)
+    if data.plays[data.endings[data.classes[0]]] == 0:
         planning.counts_losses(links, data.plays, data.sum, data.work)
         ending, _, _ = planning.max_ucb_ending(links, data.work, data.plays, 0, 0.0, False, data.seed, episodes)
         _plan_through(links, data, ending, -1, episodes, policy)
-        return np.int64(0), 0.0
-    best_count, best_value = np.int64(0), -np.inf
+        return -1, number
+    best = 0
     for at in range(number):
-        count = np.int64(data.distinct[at])
-        value = _losses(links, data, history, count)
-        ending, loss, _ = planning.max_ucb_ending(links, data.work, data.plays, count, 0.0, False, data.seed, episodes)
-        if ending >= 0 and value - loss > best_value:
-            best_count, best_value = count, value - loss
-    _losses(links, data, history, best_count)
-    ending, _, _ = planning.max_ucb_ending(links, data.work, data.plays, best_count, 0.0, False, data.seed, episodes)
+        _, data.class_value[at] = _best_of_class(links, data, history, data.classes[at], episodes)
+        if data.class_value[at] > data.class_value[best]:
+            best = at
+    ending, _ = _best_of_class(links, data, history, data.classes[best], episodes)
     _plan_through(links, data, ending, -1, episodes, policy)
-    return best_count, best_value
+    return best, number
 
 
 @tree_pass
@@ -259,12 +276,14 @@ def _prepare(links, data, history, schedule, epsilon, episodes, first, second, p
     if progress[PLANNED] > 0 or progress[STOPPED]:
         return
     progress[BATCH] += 1
-    best_count, best_value = _best_policy(links, data, history, episodes, first)
-    if best_count == 0:
+    best, number = _best_policy(links, data, history, episodes, first)
+    if best < 0:
         progress[PLANNED] = 1
         return
     lam = confidence.growth(schedule, progress[BATCH])
-    # In the class of the first policy itself, the best of the others; the losses of that class are in place.
+    best_plays = data.plays[data.endings[data.classes[best]]]
+
+    # The rival in the class of the first policy itself, whose losses are in place.
     value = 0.0
     for state in range(links.first_child[0]):
         value += data.work.value[state]
@@ -272,29 +291,35 @@ def _prepare(links, data, history, schedule, epsilon, episodes, first, second, p
     for at in range(first.number[0]):
         data.work.plan[first.reached[at]] = first.plan[first.reached[at]]
     ending, deviation, loss, wide = planning.second_ending(
-        links, data.work, data.plays, best_count, lam, False, data.seed, episodes
+        links, data.work, data.plays, best_plays, lam, False, data.seed, episodes
     )
-    upper = -np.inf
-    if ending >= 0:
-        upper = value - loss + lam * wide
-        _plan_through(links, data, ending, deviation, episodes, second)
-    for at in range(_distinct_counts(links, data)):
-        count = np.int64(data.distinct[at])
-        if count == best_count:
-            continue
-        value = _losses(links, data, history, count)
-        ending, loss, wide = planning.max_ucb_ending(
-            links, data.work, data.plays, count, lam, False, data.seed, episodes
-        )
-        if ending >= 0 and value - loss + lam * wide > upper:
-            upper = value - loss + lam * wide
-            _plan_through(links, data, ending, -1, episodes, second)
+    upper = value - loss + lam * wide if ending >= 0 else -np.inf
+
+    # Within any other class all widths are equal: the rival is the best of its class.
+    rival = -1
+    for at in range(number):
+        bound = data.class_value[at] + lam * planning.width(data.plays[data.endings[data.classes[at]]], False)
+        if at != best and bound > upper:
+            rival, upper = at, bound
     root = data.sum[len(links.can_end)] / episodes
-    lower = min(best_value + root, 1.0) - lam * planning.width(best_count, False)
+    lower = min(data.class_value[best] + root, 1.0) - lam * planning.width(best_plays, False)
     if upper == -np.inf or lower >= upper + root - epsilon:
         progress[STOPPED] = 1
-    else:
-        progress[PLANNED] = 2
+        return
+    if rival >= 0:
+        deviation = np.int64(-1)
+        ending, _ = _best_of_class(links, data, history, data.classes[rival], episodes)
+    _plan_through(links, data, ending, deviation, episodes, second)
+    progress[PLANNED] = 2
+
+
+@kernel
+def _see_one_play_more(data, history, like):
+    """Keeps seen[:, like] in step with a play of that ending."""
+    for ending in range(len(data.endings)):
+        sequence, number = data.endings[ending], data.seen[ending, like]
+        if number < history.number[sequence]:
+            data.seen[ending, like] += history.at[history.start[sequence] + number] <= data.plays[data.endings[like]]
 
 
 @kernel
@@ -302,13 +327,19 @@ def _take_in(links, data, history, first, second, ended_on, value, progress):
     policy = second if progress[PLAYED] else first
     for at in range(policy.number[0]):
         state = policy.reached[at]
-        data.plays[links.first_sequence[state] + policy.plan[state]] += 1
+        played = links.first_sequence[state] + policy.plan[state]
+        data.plays[played] += 1
+        if links.can_end[played]:
+            _see_one_play_more(data, history, data.ending_of[played])
     data.sum[ended_on] += value
     if ended_on < len(links.can_end) and value != 0.0:
         last = history.start[ended_on] + history.number[ended_on]
         history.at[last] = data.plays[ended_on]
         history.total[last] = data.sum[ended_on]
         history.number[ended_on] += 1
+        for like in range(len(data.endings)):
+            if data.plays[data.endings[like]] >= data.plays[ended_on]:
+                data.seen[data.ending_of[ended_on], like] += 1
         if last + 1 == history.start[ended_on + 1]:
             progress[FULL] = 1
     progress[PLAYED] += 1
