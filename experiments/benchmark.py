@@ -7,6 +7,7 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import pyspiel
 from absl import app, flags
 from open_spiel.python.algorithms import best_response
@@ -96,6 +97,66 @@ def building(game: pyspiel.Game, repeats: int) -> None:
     )
 
 
+def episode_seconds(learner: ts.Learner, mdp: ts.TreeMDP, episodes: int, repeats: int) -> float:
+    """The median time of an episode in the compiled loop, exact regret included, after as many to warm up."""
+    rng = np.random.default_rng(0)
+    return median_seconds(lambda: learner.play(mdp, rng, episodes), repeats) / episodes
+
+
+def stepped_seconds(learner: ts.Learner, mdp: ts.TreeMDP, episodes: int) -> float:
+    """The time of an episode through plan, sample and learn."""
+    rng = np.random.default_rng(0)
+    start = time.perf_counter()
+    for _ in range(episodes):
+        learner.learn(*mdp.sample(learner.plan(), rng))
+    return (time.perf_counter() - start) / episodes
+
+
+def learning(name: str, repeats: int) -> None:
+    """An episode of each tree learner, compiled, against the same stepped and OpenSpiel's C++ outcome sampling."""
+    game = ts.load_game(name)
+    opponent = ts.equilibrium(game)
+    mdp = ts.build_tree(game, 0, opponent)
+    cached = pyspiel.convert_to_cached_tree(ts.fixed_opponent_game(game, 0, opponent))
+    solver = pyspiel.OutcomeSamplingMCCFRSolver(cached, 0.6, 1)
+
+    def iterations():
+        for _ in range(2000):
+            solver.run_iteration()
+
+    learners = {
+        "UCB-T": lambda: ts.UCBT(mdp.tree),
+        "LUCB-T": lambda: ts.LUCBT(mdp.tree, bound="simple", epsilon=1e-6),
+    }
+    print(f"\nAn episode on {name}, player 0")
+    for label, make in learners.items():
+        seconds = episode_seconds(make(), mdp, 20_000, repeats)
+        print(f"  {label + ', compiled':<52}{seconds * 1e6:>12.3f} us  {1 / seconds:>12,.0f} episodes / s")
+        others = {f"{label}, stepped in Python": stepped_seconds(make(), mdp, 500)}
+        others["OpenSpiel C++ outcome-sampling MCCFR, an iteration"] = median_seconds(iterations, repeats) / 2000
+        for other, other_seconds in others.items():
+            print(f"  {other:<52}{other_seconds * 1e6:>12.3f} us{other_seconds / seconds:>12.2f} x ours")
+
+
+def growth(repeats: int) -> None:
+    """Cost of an episode on random trees of growing size: with what the policy reaches, not with the tree."""
+    print("\nAn episode of UCB-T on random trees of growing size")
+    print(f"  {'states':>10}{'reached':>10}{'incremental':>16}{'plain pass':>16}{'ratio':>10}")
+    for states in (100, 1_000, 10_000, 100_000):
+        mdp = ts.random_tree_mdp(
+            np.random.default_rng(states), max_states=states, max_actions=4, max_children=2, first_states=2
+        )
+        learner = ts.UCBT(mdp.tree)
+        incremental = episode_seconds(learner, mdp, 20_000, repeats)
+        reached = len(np.flatnonzero(mdp.own_reach(learner.plan())))
+        plain = ts.UCBT(mdp.tree, estimator="transitions")
+        passes = episode_seconds(plain, mdp, max(5, 100_000 // states), max(3, repeats // 5))
+        print(
+            f"  {mdp.tree.num_states:>10,}{reached:>10,}{incremental * 1e6:>13.2f} us{passes * 1e6:>13.2f} us"
+            f"{passes / incremental:>9.1f}x"
+        )
+
+
 def main(argv: Sequence[str]) -> None:
     if len(argv) > 1:
         raise app.UsageError(f"unknown arguments: {argv[1:]}")
@@ -103,6 +164,9 @@ def main(argv: Sequence[str]) -> None:
     print(f"{game}, medians of {_REPEATS.value}")
     best_responses(game, _REPEATS.value)
     building(game, _REPEATS.value)
+    for name in ("kuhn", "leduc"):
+        learning(name, _REPEATS.value)
+    growth(_REPEATS.value)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@ import os
 import signal
 import threading
 
+import brute_force
 import numpy as np
 import pytest
 
@@ -105,13 +106,10 @@ def test_a_wrong_episode_is_refused_and_changes_nothing(ended_on, value, message
 def test_an_episode_that_the_plan_cannot_have_is_refused(mdp_of):
     tree = mdp_of("kuhn", 0).tree
     learner = ts.UCBT(tree)
-    other = int(tree.first_sequence[0] + 1 - learner.plan()[0])
-    other = other if tree.can_end[other] else int(np.flatnonzero(tree.can_end)[0])
-    with pytest.raises(ValueError, match="cannot end on|no episode can end"):
-        for sequence in range(tree.num_sequences):
-            if learner.episodes:
-                break
-            state = int(np.searchsorted(tree.first_sequence, sequence, side="right")) - 1
-            if state < tree.first_child[0] and learner.plan()[state] != sequence - tree.first_sequence[state]:
-                learner.learn(sequence, 0.5)
+    possible = brute_force.policy_of(tree, learner.plan())
+    for sequence in set(np.flatnonzero(tree.can_end)) - possible:
+        with pytest.raises(ValueError, match="cannot end on sequence"):
+            learner.learn(sequence, 0.5)
+    with pytest.raises(ValueError, match="no episode can end"):
+        learner.learn(tree.num_sequences, 0.5)
     assert learner.episodes == 0

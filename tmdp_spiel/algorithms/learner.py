@@ -88,23 +88,17 @@ class Learner(abc.ABC):
         can_end = tree.root_can_end if ended_on == tree.num_sequences else tree.can_end[ended_on]
         if not can_end:
             raise ValueError(f"no episode can end on sequence {ended_on}")
-        sequence = ended_on
+        plan, sequence = self.plan(), ended_on
         while sequence != tree.num_sequences:
             state = state_of(tree.links, sequence)
-            if not self._may_play(state, sequence):
+            index = sequence - tree.first_sequence[state]
+            if (plan[state] != index) if plan.dtype == PLAN_DTYPE else (plan[sequence] <= 0):
                 raise ValueError(
-                    f"the current plan cannot end on sequence {ended_on}: it does not take action index "
-                    f"{sequence - tree.first_sequence[state]} at state {state}"
+                    f"the current plan cannot end on sequence {ended_on}: it does not take action index {index} at "
+                    f"state {state}"
                 )
             sequence = int(tree.parent[state])
         return ended_on, value
-
-    def _may_play(self, state: int, sequence: int) -> bool:
-        """Whether the current plan can take this sequence of the state."""
-        plan = self.plan()
-        if plan.dtype == PLAN_DTYPE:
-            return plan[state] == sequence - self.tree.first_sequence[state]
-        return plan[sequence] > 0
 
 
 def choice(name: str, value: str, options) -> str:

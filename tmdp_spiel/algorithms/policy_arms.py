@@ -76,6 +76,11 @@ class PolicyArms(Learner):
         """n(j) per sequence: the episodes whose policy prescribes every action on the way to j, j included."""
         return self._arms.estimates.plays.copy()
 
+    @property
+    def totals(self) -> np.ndarray:
+        """R(j) per sequence: the returns, less the baseline, of the episodes that ended on j."""
+        return self._arms.estimates.totals.copy()
+
     def recommend(self) -> np.ndarray:
         """The empirically best policy."""
         return whole_best_plan(self.tree.links, self._arms, self.episodes)

@@ -1,0 +1,22 @@
+"""The README's code runs."""
+
+import pathlib
+import re
+
+import numpy as np
+
+import tmdp_spiel as ts
+
+README = pathlib.Path(__file__).parents[1] / "README.md"
+
+
+def test_the_examples_run(capsys):
+    first, second = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    names: dict = {"np": np}
+    exec(first, names)
+    printed = capsys.readouterr().out
+    assert "value gap" in printed and "epsilon-best response" in printed
+    names["learner"] = ts.LUCB(names["mdp"].tree, epsilon=0.5)
+    exec(second, names)
+    assert names["learner"].stopped
+    assert len(names["policy"].states) == names["mdp"].tree.num_states
