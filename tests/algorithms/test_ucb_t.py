@@ -116,4 +116,4 @@ def test_growth_matches_the_written_out_widths(mdp_of):
     for setting in ("simple", "tight", "paper"):
         learner = ts.UCBT(tree, **SETTINGS[setting])
         for t in (1, 7, 10**6):
-            assert confidence.growth(learner._schedule, t) == pytest.approx(written_out_lambda(learner, t))
+            assert confidence.growth(learner._memory.schedule, t) == pytest.approx(written_out_lambda(learner, t))

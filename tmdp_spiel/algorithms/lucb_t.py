@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+
 import numba
 import numpy as np
 
@@ -13,6 +15,8 @@ from tmdp_spiel.tree_mdp import sample_deterministic
 
 # The progress of a batch, in an array so that compiled code can advance it.
 BATCH, PLANNED, PLAYED, STOPPED = range(4)
+
+Memory = collections.namedtuple("Memory", ["arms", "schedule", "epsilon", "deviations", "first", "second", "progress"])
 
 
 class LUCBT(policy_arms.PolicyArms):
@@ -49,112 +53,86 @@ class LUCBT(policy_arms.PolicyArms):
         )
         self.epsilon = confidence.check_probability("epsilon", epsilon)
         if bound == "theory":
-            self._schedule = confidence.lucb_t_schedule(tree, delta, union)
+            schedule = confidence.lucb_t_schedule(tree, delta, union)
         else:
-            self._schedule = confidence.simple_schedule(c, delta)
-        self._first, self._second = policy_arms.new_policy(tree), policy_arms.new_policy(tree)
-        self._deviations = incremental.new_deviations(tree)
-        self._progress = np.zeros(4, np.int64)
+            schedule = confidence.simple_schedule(c, delta)
+        self._memory = Memory(
+            arms=self._arms,
+            schedule=schedule,
+            epsilon=self.epsilon,
+            deviations=incremental.new_deviations(tree),
+            first=policy_arms.new_policy(tree),
+            second=policy_arms.new_policy(tree),
+            progress=np.zeros(4, np.int64),
+        )
 
     def plan(self) -> np.ndarray:
         """The batch's policies in turn: the empirically best one, and the other with the largest upper bound."""
-        self._prepare()
-        return self._whole(self._second if self._progress[PLAYED] else self._first)
+        _prepare(self.tree.links, self._memory, self.episodes)
+        return self._whole(self._memory.second if self._memory.progress[PLAYED] else self._memory.first)
 
     @property
     def stopped(self) -> bool:
-        self._prepare()
-        return bool(self._progress[STOPPED])
-
-    def _prepare(self):
-        _prepare(
-            self.tree.links,
-            self._arms,
-            self._schedule,
-            self.epsilon,
-            self.episodes,
-            self._deviations,
-            self._first,
-            self._second,
-            self._root_total,
-            self._progress,
-        )
+        _prepare(self.tree.links, self._memory, self.episodes)
+        return bool(self._memory.progress[STOPPED])
 
     def _update(self, ended_on, value):
-        _take_in(
-            self.tree.links,
-            self._arms,
-            self._schedule,
-            self._first,
-            self._second,
-            ended_on,
-            value,
-            self._root_total,
-            self._progress,
-        )
+        _take_in(self.tree.links, self._memory, ended_on, value)
 
     def _play(self, mdp, rng, episodes):
-        return _play(
-            self.tree.links,
-            mdp.chances,
-            self._arms,
-            self._schedule,
-            self.epsilon,
-            self.episodes,
-            self._deviations,
-            self._first,
-            self._second,
-            self._root_total,
-            self._progress,
-            rng,
-            episodes,
-        )
+        return _play(self.tree.links, mdp.chances, self._memory, self.episodes, rng, episodes)
 
 
 @kernel
-def _prepare(links, arms, schedule, epsilon, episodes, deviations, first, second, root_total, progress):
+def next_policy(progress):
+    """Moves on to the next policy of the batch, or to the next batch."""
+    progress[PLAYED] += 1
+    if progress[PLAYED] == progress[PLANNED]:
+        progress[PLAYED] = progress[PLANNED] = 0
+
+
+@kernel
+def _prepare(links, memory, episodes):
     """Lines 3 to 11: the policies of the next batch, or the decision to stop."""
+    arms, first, progress = memory.arms, memory.first, memory.progress
     if progress[PLANNED] > 0 or progress[STOPPED]:
         return
     progress[BATCH] += 1
-    lam = confidence.growth(schedule, progress[BATCH])
-    best = policy_arms.estimate_best(links, arms, lam, episodes)
+    lam = confidence.growth(memory.schedule, progress[BATCH])
+    estimate = policy_arms.estimate_best(links, arms, lam, episodes)
     ending, _, wide = policy_arms.max_ucb_ending(links, arms, lam, episodes)
     if wide == np.inf:
         policy_arms.best_plan(links, arms, ending, episodes, first)
         progress[PLANNED] = 1
         return
     policy_arms.best_plan(links, arms, -1, episodes, first)
-    another, loss, wide = policy_arms.second_plan(links, arms, deviations, first, lam, episodes, second)
-    estimate = best + arms.baseline + (root_total[0] / episodes if episodes > 0 else 0.0)
+    another, loss, wide = policy_arms.second_plan(links, arms, memory.deviations, first, lam, episodes, memory.second)
     lower = min(estimate, 1.0) - lam * width(policy_arms.least_plays(links, arms, first), arms.optimistic)
     upper = estimate - loss + lam * wide
-    if not another or lower >= upper - epsilon:
+    if not another or lower >= upper - memory.epsilon:
         progress[STOPPED] = 1
     else:
         progress[PLANNED] = 2
 
 
 @kernel
-def _take_in(links, arms, schedule, first, second, ended_on, value, root_total, progress):
+def _take_in(links, memory, ended_on, value):
     """Line 13: the counts, by the policy played and its outcome."""
-    lam = confidence.growth(schedule, progress[BATCH] + 1)
-    policy = second if progress[PLAYED] else first
-    policy_arms.take_in(links, arms, policy, ended_on, value, root_total, lam)
-    progress[PLAYED] += 1
-    if progress[PLAYED] == progress[PLANNED]:
-        progress[PLAYED] = progress[PLANNED] = 0
+    lam = confidence.growth(memory.schedule, memory.progress[BATCH] + 1)
+    policy = memory.second if memory.progress[PLAYED] else memory.first
+    policy_arms.take_in(links, memory.arms, policy, ended_on, value, lam)
+    next_policy(memory.progress)
 
 
 @numba.njit(cache=True)
-def _play(links, chances, arms, schedule, epsilon, episodes, deviations, first, second, root_total, progress, rng, number):
+def _play(links, chances, memory, episodes, rng, number):
     total = 0.0
     for played in range(number):
-        _prepare(links, arms, schedule, epsilon, episodes + played, deviations, first, second, root_total, progress)
-        if progress[STOPPED]:
+        _prepare(links, memory, episodes + played)
+        if memory.progress[STOPPED]:
             return played, total
-        policy = second if progress[PLAYED] else first
+        policy = memory.second if memory.progress[PLAYED] else memory.first
         total += policy_arms.policy_value(links, chances, policy)
         ended_on, outcome = sample_deterministic(links, chances, policy.plan, rng.random())
-        _take_in(links, arms, schedule, first, second, ended_on, chances.outcome_return[outcome], root_total, progress)
+        _take_in(links, memory, ended_on, chances.outcome_return[outcome])
     return number, total

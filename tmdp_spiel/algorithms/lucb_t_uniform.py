@@ -15,7 +15,7 @@ import numpy as np
 
 from tmdp_spiel import confidence, planning
 from tmdp_spiel.algorithms.learner import Learner, choice, positive
-from tmdp_spiel.algorithms.lucb_t import BATCH, PLANNED, PLAYED, STOPPED
+from tmdp_spiel.algorithms.lucb_t import BATCH, PLANNED, PLAYED, STOPPED, next_policy
 from tmdp_spiel.algorithms.policy_arms import Policy, new_policy, policy_value
 from tmdp_spiel.decision_tree import PLAN_DTYPE
 from tmdp_spiel.kernels import kernel, tree_pass
@@ -35,6 +35,7 @@ Data = collections.namedtuple(
     "Data",
     ["plays", "sum", "endings", "ending_of", "seen", "classes", "class_value", "forced", "work", "seed"],
 )
+Memory = collections.namedtuple("Memory", ["data", "history", "schedule", "epsilon", "first", "second", "progress"])
 
 
 class LUCBTUniform(Learner):
@@ -58,9 +59,9 @@ class LUCBTUniform(Learner):
         self.union = choice("union", union, confidence.UNIONS)
         self.c = positive("c", c)
         if bound == "theory":
-            self._schedule = confidence.uniform_schedule(tree, delta, union)
+            schedule = confidence.uniform_schedule(tree, delta, union)
         else:
-            self._schedule = confidence.simple_schedule(c, delta)
+            schedule = confidence.simple_schedule(c, delta)
         sequences, endings = tree.num_sequences, np.flatnonzero(tree.can_end)
         if len(endings) > MAX_ENDINGS:
             raise ValueError(
@@ -69,7 +70,7 @@ class LUCBTUniform(Learner):
             )
         ending_of = np.full(sequences, -1, np.int32)
         ending_of[endings] = np.arange(len(endings))
-        self._data = Data(
+        data = Data(
             plays=np.zeros(sequences, np.int32),
             sum=np.zeros(sequences + 1),
             endings=endings.astype(np.int32),
@@ -82,28 +83,33 @@ class LUCBTUniform(Learner):
             seed=self.seed,
         )
         room = np.concatenate([[0], np.cumsum(np.where(tree.can_end, 16, 0))])
-        self._history = History(room, np.zeros(sequences, np.int32), np.empty(room[-1], np.int32), np.empty(room[-1]))
-        self._first, self._second = new_policy(tree), new_policy(tree)
-        self._progress = np.zeros(5, np.int64)
+        self._memory = Memory(
+            data=data,
+            history=History(room, np.zeros(sequences, np.int32), np.empty(room[-1], np.int32), np.empty(room[-1])),
+            schedule=schedule,
+            epsilon=self.epsilon,
+            first=new_policy(tree),
+            second=new_policy(tree),
+            progress=np.zeros(5, np.int64),
+        )
 
     @property
     def plays(self) -> np.ndarray:
         """n(j) per sequence."""
-        return self._data.plays.copy()
+        return self._memory.data.plays.copy()
 
     def plan(self) -> np.ndarray:
         """The batch's policies in turn: the empirically best one, and the other with the largest upper bound."""
-        self._prepare()
-        policy = self._second if self._progress[PLAYED] else self._first
-        plan = np.zeros(self.tree.num_states, PLAN_DTYPE)
-        reached = policy.reached[: policy.number[0]]
-        plan[reached] = policy.plan[reached]
-        return plan
+        _prepare(self.tree.links, self._memory, self.episodes)
+        return self._whole(self._memory.second if self._memory.progress[PLAYED] else self._memory.first)
 
     def recommend(self) -> np.ndarray:
         """The empirically best policy, each judged on the first n(pi) outcomes of its endings."""
         policy = new_policy(self.tree)
-        _best_policy(self.tree.links, self._data, self._history, self.episodes, policy)
+        _best_policy(self.tree.links, self._memory.data, self._memory.history, self.episodes, policy)
+        return self._whole(policy)
+
+    def _whole(self, policy: Policy) -> np.ndarray:
         plan = np.zeros(self.tree.num_states, PLAN_DTYPE)
         reached = policy.reached[: policy.number[0]]
         plan[reached] = policy.plan[reached]
@@ -111,63 +117,35 @@ class LUCBTUniform(Learner):
 
     @property
     def stopped(self) -> bool:
-        self._prepare()
-        return bool(self._progress[STOPPED])
-
-    def _prepare(self):
-        _prepare(
-            self.tree.links,
-            self._data,
-            self._history,
-            self._schedule,
-            self.epsilon,
-            self.episodes,
-            self._first,
-            self._second,
-            self._progress,
-        )
+        _prepare(self.tree.links, self._memory, self.episodes)
+        return bool(self._memory.progress[STOPPED])
 
     def _update(self, ended_on, value):
-        _take_in(
-            self.tree.links, self._data, self._history, self._first, self._second, ended_on, value, self._progress
-        )
+        _take_in(self.tree.links, self._memory, ended_on, value)
         self._make_room()
 
     def _make_room(self) -> None:
         """Doubles the room of the sequences whose history is full."""
-        if not self._progress[FULL]:
+        if not self._memory.progress[FULL]:
             return
-        old = self._history
+        old = self._memory.history
         room = np.diff(old.start)
-        start = np.concatenate([[0], np.cumsum(np.where((old.number == room) & (room > 0), 2 * room, room))])
+        start = np.concatenate([[0], np.cumsum(np.where(old.number == room, 2 * room, room))])
         new = History(start, old.number, np.empty(start[-1], np.int32), np.empty(start[-1]))
         for j in np.flatnonzero(old.number):
             for source, target in ((old.at, new.at), (old.total, new.total)):
                 target[start[j] : start[j] + old.number[j]] = source[old.start[j] : old.start[j] + old.number[j]]
-        self._history = new
-        self._progress[FULL] = 0
+        self._memory = self._memory._replace(history=new)
+        self._memory.progress[FULL] = 0
 
     def _play(self, mdp, rng, episodes):
         done, value = 0, 0.0
-        while done < episodes:
+        while done < episodes and not self._memory.progress[STOPPED]:
             played, total = _play(
-                self.tree.links,
-                mdp.chances,
-                self._data,
-                self._history,
-                self._schedule,
-                self.epsilon,
-                self.episodes + done,
-                self._first,
-                self._second,
-                self._progress,
-                rng,
-                episodes - done,
+                self.tree.links, mdp.chances, self._memory, self.episodes + done, rng, episodes - done
             )
             done += played
             value += total
-            if self._progress[STOPPED]:
-                break
             self._make_room()
         return done, value
 
@@ -271,8 +249,9 @@ def _best_policy(links, data, history, episodes, policy):
 
 
 @tree_pass
-def _prepare(links, data, history, schedule, epsilon, episodes, first, second, progress):
+def _prepare(links, memory, episodes):
     """The policies of the next batch, or the decision to stop."""
+    data, history, first, progress = memory.data, memory.history, memory.first, memory.progress
     if progress[PLANNED] > 0 or progress[STOPPED]:
         return
     progress[BATCH] += 1
@@ -280,7 +259,7 @@ def _prepare(links, data, history, schedule, epsilon, episodes, first, second, p
     if best < 0:
         progress[PLANNED] = 1
         return
-    lam = confidence.growth(schedule, progress[BATCH])
+    lam = confidence.growth(memory.schedule, progress[BATCH])
     best_plays = data.plays[data.endings[data.classes[best]]]
 
     # The rival in the class of the first policy itself, whose losses are in place.
@@ -303,13 +282,13 @@ def _prepare(links, data, history, schedule, epsilon, episodes, first, second, p
             rival, upper = at, bound
     root = data.sum[len(links.can_end)] / episodes
     lower = min(data.class_value[best] + root, 1.0) - lam * planning.width(best_plays, False)
-    if upper == -np.inf or lower >= upper + root - epsilon:
+    if upper == -np.inf or lower >= upper + root - memory.epsilon:
         progress[STOPPED] = 1
         return
     if rival >= 0:
         deviation = np.int64(-1)
         ending, _ = _best_of_class(links, data, history, data.classes[rival], episodes)
-    _plan_through(links, data, ending, deviation, episodes, second)
+    _plan_through(links, data, ending, deviation, episodes, memory.second)
     progress[PLANNED] = 2
 
 
@@ -323,8 +302,9 @@ def _see_one_play_more(data, history, like):
 
 
 @kernel
-def _take_in(links, data, history, first, second, ended_on, value, progress):
-    policy = second if progress[PLAYED] else first
+def _take_in(links, memory, ended_on, value):
+    data, history = memory.data, memory.history
+    policy = memory.second if memory.progress[PLAYED] else memory.first
     for at in range(policy.number[0]):
         state = policy.reached[at]
         played = links.first_sequence[state] + policy.plan[state]
@@ -341,21 +321,19 @@ def _take_in(links, data, history, first, second, ended_on, value, progress):
             if data.plays[data.endings[like]] >= data.plays[ended_on]:
                 data.seen[data.ending_of[ended_on], like] += 1
         if last + 1 == history.start[ended_on + 1]:
-            progress[FULL] = 1
-    progress[PLAYED] += 1
-    if progress[PLAYED] == progress[PLANNED]:
-        progress[PLAYED] = progress[PLANNED] = 0
+            memory.progress[FULL] = 1
+    next_policy(memory.progress)
 
 
 @numba.njit(cache=True)
-def _play(links, chances, data, history, schedule, epsilon, episodes, first, second, progress, rng, number):
+def _play(links, chances, memory, episodes, rng, number):
     total = 0.0
     for played in range(number):
-        _prepare(links, data, history, schedule, epsilon, episodes + played, first, second, progress)
-        if progress[STOPPED] or progress[FULL]:
+        _prepare(links, memory, episodes + played)
+        if memory.progress[STOPPED] or memory.progress[FULL]:
             return played, total
-        policy = second if progress[PLAYED] else first
+        policy = memory.second if memory.progress[PLAYED] else memory.first
         total += policy_value(links, chances, policy)
         ended_on, outcome = sample_deterministic(links, chances, policy.plan, rng.random())
-        _take_in(links, data, history, first, second, ended_on, chances.outcome_return[outcome], progress)
+        _take_in(links, memory, ended_on, chances.outcome_return[outcome])
     return number, total

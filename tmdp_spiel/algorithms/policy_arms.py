@@ -20,10 +20,10 @@ from tmdp_spiel.kernels import kernel
 ESTIMATORS = ("counts", "transitions")
 
 # estimates: see `incremental`;  state_visits, sequence_visits, work: for estimator="transitions", else empty;
-# forced, stack: scratch, one entry per state
+# forced, stack: scratch, one entry per state;  root_total: what episodes without an own decision returned above baseline
 Arms = collections.namedtuple(
     "Arms",
-    ["estimates", "state_visits", "sequence_visits", "work", "forced", "stack", "optimistic", "baseline", "seed"],
+    ["estimates", "state_visits", "sequence_visits", "work", "forced", "stack", "root_total", "optimistic", "baseline", "seed"],
 )
 # A policy, worked out at the states it can reach: plan[s] for s in reached[: number[0]].
 Policy = collections.namedtuple("Policy", ["plan", "reached", "number"])
@@ -64,12 +64,11 @@ class PolicyArms(Learner):
             work=planning.new_workspace(*((tree.num_states, tree.num_sequences) if transitions else (0, 0))),
             forced=np.full(tree.num_states, -1, PLAN_DTYPE),
             stack=np.empty(tree.num_states, np.int32),
+            root_total=np.zeros(1),
             optimistic=self.optimistic,
             baseline=self.baseline,
             seed=self.seed,
         )
-        # What the episodes without an own decision returned above the baseline.
-        self._root_total = np.zeros(1)
 
     @property
     def plays(self) -> np.ndarray:
@@ -107,13 +106,14 @@ def uses_transitions(arms):
 
 @kernel
 def estimate_best(links, arms, lam, episodes):
-    """Brings the estimates up to date; returns V-hat of the empirically best policy, less baseline and root endings."""
+    """Brings the estimates up to date; returns V-hat of the empirically best policy."""
+    offset = arms.baseline + (arms.root_total[0] / episodes if episodes > 0 else 0.0)
     if uses_transitions(arms):
-        return planning.transitions_losses(
+        return offset + planning.transitions_losses(
             links, episodes, arms.state_visits, arms.sequence_visits, arms.estimates.totals, arms.work
         )
     incremental.refresh_expired(links, arms.estimates, lam, arms.optimistic, arms.stack)
-    return incremental.root_value(links, arms.estimates)
+    return offset + incremental.root_value(links, arms.estimates)
 
 
 @kernel
@@ -204,12 +204,12 @@ def policy_value(links, chances, policy):
 
 
 @kernel
-def take_in(links, arms, policy, ended_on, value, root_total, lam):
+def take_in(links, arms, policy, ended_on, value, lam):
     """An episode of the policy: n(j) + 1 for every j it can reach, R + return - baseline where it ended."""
     estimates = arms.estimates
     gain = value - arms.baseline
     if ended_on == len(links.can_end):
-        root_total[0] += gain
+        arms.root_total[0] += gain
     else:
         estimates.totals[ended_on] += gain
     for at in range(policy.number[0]):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+
 import numba
 import numpy as np
 
@@ -9,6 +11,8 @@ from tmdp_spiel import confidence
 from tmdp_spiel.algorithms import policy_arms
 from tmdp_spiel.kernels import kernel
 from tmdp_spiel.tree_mdp import sample_deterministic
+
+Memory = collections.namedtuple("Memory", ["arms", "schedule", "policy"])
 
 
 class UCBT(policy_arms.PolicyArms):
@@ -42,60 +46,49 @@ class UCBT(policy_arms.PolicyArms):
             seed=seed,
         )
         if bound == "theory":
-            self._schedule = confidence.ucb_t_schedule(tree, union)
+            schedule = confidence.ucb_t_schedule(tree, union)
         else:
-            self._schedule = confidence.simple_schedule(c, delta)
-        self._policy = policy_arms.new_policy(tree)
+            schedule = confidence.simple_schedule(c, delta)
+        self._memory = Memory(self._arms, schedule, policy_arms.new_policy(tree))
 
     def plan(self) -> np.ndarray:
         """A policy of the largest upper confidence bound; one through a sequence never played, while there is one."""
-        if self._policy.number[0] == 0:
-            _choose(self.tree.links, self._arms, self._schedule, self.episodes, self._policy)
-        return self._whole(self._policy)
+        _choose(self.tree.links, self._memory, self.episodes)
+        return self._whole(self._memory.policy)
 
     def _update(self, ended_on, value):
-        _take_in(
-            self.tree.links, self._arms, self._schedule, self.episodes, self._policy, ended_on, value, self._root_total
-        )
+        _take_in(self.tree.links, self._memory, self.episodes, ended_on, value)
 
     def _play(self, mdp, rng, episodes):
-        return _play(
-            self.tree.links,
-            mdp.chances,
-            self._arms,
-            self._schedule,
-            self.episodes,
-            self._policy,
-            self._root_total,
-            rng,
-            episodes,
-        )
+        return _play(self.tree.links, mdp.chances, self._memory, self.episodes, rng, episodes)
 
 
 @kernel
-def _choose(links, arms, schedule, episodes, policy):
-    """Lines 3 to 6: pi^t = argmax over pi of ucb^t(pi, delta_U(t)), unplayed sequences first."""
-    lam = confidence.growth(schedule, episodes + 1)
+def _choose(links, memory, episodes):
+    """Lines 3 to 6: pi^t = argmax over pi of ucb^t(pi, delta_U(t)), unplayed sequences first; unless it is chosen already."""
+    arms, policy = memory.arms, memory.policy
+    if policy.number[0] > 0:
+        return
+    lam = confidence.growth(memory.schedule, episodes + 1)
     policy_arms.estimate_best(links, arms, lam, episodes)
     ending, _, _ = policy_arms.max_ucb_ending(links, arms, lam, episodes)
     policy_arms.best_plan(links, arms, ending, episodes, policy)
 
 
 @kernel
-def _take_in(links, arms, schedule, episodes, policy, ended_on, value, root_total):
+def _take_in(links, memory, episodes, ended_on, value):
     """Line 9: the counts, by the policy played and its outcome."""
-    lam = confidence.growth(schedule, episodes + 2)
-    policy_arms.take_in(links, arms, policy, ended_on, value, root_total, lam)
-    policy.number[0] = 0
+    lam = confidence.growth(memory.schedule, episodes + 2)
+    policy_arms.take_in(links, memory.arms, memory.policy, ended_on, value, lam)
+    memory.policy.number[0] = 0
 
 
 @numba.njit(cache=True)
-def _play(links, chances, arms, schedule, episodes, policy, root_total, rng, number):
+def _play(links, chances, memory, episodes, rng, number):
     total = 0.0
     for episode in range(episodes, episodes + number):
-        if policy.number[0] == 0:
-            _choose(links, arms, schedule, episode, policy)
-        total += policy_arms.policy_value(links, chances, policy)
-        ended_on, outcome = sample_deterministic(links, chances, policy.plan, rng.random())
-        _take_in(links, arms, schedule, episode, policy, ended_on, chances.outcome_return[outcome], root_total)
+        _choose(links, memory, episode)
+        total += policy_arms.policy_value(links, chances, memory.policy)
+        ended_on, outcome = sample_deterministic(links, chances, memory.policy.plan, rng.random())
+        _take_in(links, memory, episode, ended_on, chances.outcome_return[outcome])
     return number, total
