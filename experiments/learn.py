@@ -75,7 +75,10 @@ def main(argv: Sequence[str]) -> None:
     if len(argv) > 1:
         raise app.UsageError(f"unknown arguments: {argv[1:]}")
     matplotlib.use("Agg")
-    game = ts.load_game(_GAME.value)
+    try:
+        game = ts.load_game(_GAME.value)
+    except ValueError as error:
+        raise app.UsageError(str(error)) from None
     start = time.perf_counter()
     opponent = ts.equilibrium(game, _ITERATIONS.value)
     print(f"{game}")

@@ -1,9 +1,12 @@
 """How many episodes the PAC learners need on Kuhn poker: the paper's Tables 1 and 2, beside the paper's figures.
 
     python -m experiments.stopping_times --seeds=10 --unions=tight,paper
+
+Every run is written as it ends; started again, the command goes on with the runs that are missing.
 """
 
 import concurrent.futures
+import itertools
 import json
 import pathlib
 import time
@@ -34,7 +37,7 @@ _UNIONS = flags.DEFINE_list("unions", ["tight", "paper"], "Union bounds of the t
 _GAMES = flags.DEFINE_list("games", list(GAMES), "Any of kuhn, kuhn5.")
 _TOLERANCES = flags.DEFINE_list("tolerances", [str(each) for each in TOLERANCES], "Values of epsilon = delta.")
 _PROCESSES = flags.DEFINE_integer("processes", 2, "Runs at the same time.", lower_bound=1)
-_OUTPUT = flags.DEFINE_string("output", "results/stopping_times.json", "Where every run is kept.")
+_OUTPUT = flags.DEFINE_string("output", "results/stopping_times.jsonl", "Where every run is kept, a line each.")
 
 flags.register_validator("unions", lambda each: set(each) <= {"tight", "paper"}, "choose from tight, paper")
 flags.register_validator("games", lambda each: set(each) <= set(GAMES), f"choose from {', '.join(GAMES)}")
@@ -45,24 +48,21 @@ flags.register_validator(
 
 def settings() -> list[dict]:
     """Every run, as data. LUCB has no union bound over counts: it is run once, not once per union."""
-    runs = []
-    for game in _GAMES.value:
-        for player in (0, 1):
-            for algorithm in ALGORITHMS:
-                for union in _UNIONS.value if algorithm != "LUCB" else ["none"]:
-                    for tolerance in map(float, _TOLERANCES.value):
-                        for seed in range(_SEEDS.value):
-                            runs.append(
-                                dict(
-                                    game=game,
-                                    player=player,
-                                    algorithm=algorithm,
-                                    union=union,
-                                    tolerance=tolerance,
-                                    seed=seed,
-                                )
-                            )
-    return runs
+    names = ("algorithm", "union", "game", "player", "tolerance", "seed")
+    choices = itertools.product(
+        ALGORITHMS,
+        ["none", *_UNIONS.value],
+        _GAMES.value,
+        (0, 1),
+        map(float, _TOLERANCES.value),
+        range(_SEEDS.value),
+    )
+    runs = [dict(zip(names, choice)) for choice in choices]
+    return [setting for setting in runs if (setting["algorithm"] == "LUCB") == (setting["union"] == "none")]
+
+
+def key(setting: dict) -> tuple:
+    return tuple(setting[name] for name in ("game", "player", "algorithm", "union", "tolerance", "seed"))
 
 
 def run(setting: dict) -> dict:
@@ -99,20 +99,40 @@ def print_table(rows: list[dict]) -> None:
         )
 
 
+def read(path: pathlib.Path) -> list[dict]:
+    """The runs kept so far."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+
+
+def write(path: pathlib.Path, rows: list[dict]) -> None:
+    """Replaces the file in one step, so that a kill leaves the old one or the new one."""
+    temporary = path.with_suffix(".partial")
+    temporary.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    temporary.replace(path)
+
+
 def main(argv: Sequence[str]) -> None:
     if len(argv) > 1:
         raise app.UsageError(f"unknown arguments: {argv[1:]}")
     for game in _GAMES.value:
         ts.equilibrium(ts.load_game(game))
-    runs = settings()
-    start = time.perf_counter()
-    with concurrent.futures.ProcessPoolExecutor(_PROCESSES.value) as pool:
-        rows = list(tqdm.tqdm(pool.map(run, runs), total=len(runs), desc="runs", disable=None))
     path = pathlib.Path(_OUTPUT.value)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(rows, indent=1), encoding="utf-8")
-    print_table(rows)
-    print(f"\n{len(rows)} runs in {time.perf_counter() - start:.0f} s; every one of them in {path}")
+    kept = read(path)
+    runs = settings()
+    done = {key(row): row for row in kept}
+    missing = [setting for setting in runs if key(setting) not in done]
+    start = time.perf_counter()
+    with concurrent.futures.ProcessPoolExecutor(_PROCESSES.value) as pool:
+        started = [pool.submit(run, setting) for setting in missing]
+        for finished in tqdm.tqdm(
+            concurrent.futures.as_completed(started), total=len(started), desc="runs", disable=None
+        ):
+            row = finished.result()
+            done[key(row)] = row
+            write(path, list(done.values()))
+    print_table([done[key(setting)] for setting in runs])
+    print(f"\n{len(missing)} new runs in {time.perf_counter() - start:.0f} s; all of them in {path}")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,59 @@
+"""The experiment binaries, as a user runs them."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+
+def command(module: str, *flags: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-m", f"experiments.{module}", *flags], cwd=ROOT, capture_output=True, text=True, timeout=300
+    )
+
+
+def test_learn_prints_a_table_and_draws_a_picture(tmp_path):
+    done = command("learn", "--game=kuhn", "--episodes=2000", "--iterations=50", f"--output={tmp_path}")
+    assert done.returncode == 0, done.stderr
+    assert "exact best response" in done.stdout and "LUCB-T" in done.stdout
+    assert (tmp_path / "learn_kuhn_poker.png").stat().st_size > 10_000
+
+
+def test_stopping_times_go_on_where_they_were_stopped(tmp_path):
+    path = tmp_path / "runs.jsonl"
+    flags = ["--games=kuhn", "--tolerances=0.3", "--unions=tight", "--processes=1", f"--output={path}"]
+    first = command("stopping_times", "--seeds=1", *flags)
+    assert first.returncode == 0, first.stderr
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    assert len(rows) == 6 and all(row["gap"] <= 0.3 for row in rows)
+
+    second = command("stopping_times", "--seeds=2", *flags)
+    assert second.returncode == 0, second.stderr
+    assert "6 new runs" in second.stdout
+    again = [json.loads(line) for line in path.read_text().splitlines()]
+    assert again[:6] == rows and len(again) == 12
+
+
+def test_coverage_reports_every_player():
+    done = command("coverage", "--games=kuhn", "--runs=3", "--episodes=100")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("| kuhn |") == 2
+
+
+@pytest.mark.parametrize(
+    "module, flag, message",
+    [
+        ("learn", "--game=leduck", "leduc"),
+        ("stopping_times", "--unions=loose", "tight, paper"),
+        ("stopping_times", "--tolerances=2", "between 0 and 1"),
+        ("learn", "--episodes=0", "positive integer"),
+    ],
+)
+def test_a_wrong_flag_names_the_right_values(module, flag, message):
+    done = command(module, flag)
+    assert done.returncode != 0
+    assert message in done.stdout + done.stderr
