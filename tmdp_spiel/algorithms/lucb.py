@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+
 import numba
 import numpy as np
 
@@ -13,6 +15,9 @@ from tmdp_spiel.tree_mdp import TreeMDP, deterministic_value, sample_determinist
 
 # The progress of a round, in an array so that compiled code can advance it.
 ROUND, PLANNED, PLAYED, STOPPED, BEST, RIVAL = range(6)
+
+# Per arm: the sum of its returns, how often it was pulled, its mean, and 1 / sqrt(pulls).
+Record = collections.namedtuple("Record", ["sums", "pulls", "means", "widths"])
 
 
 class LUCB(Learner):
@@ -30,16 +35,15 @@ class LUCB(Learner):
                 f"{max_policies:,}; LUCBT shares data between policies and needs no enumeration"
             )
         self._arms = reduced_policies(tree)
-        # Sums of returns; 1 / sqrt(pulls), which is what both the mean and the width need.
-        self._sums = np.zeros(len(self._arms))
-        self._pulls = np.zeros(len(self._arms), np.int64)
+        number = len(self._arms)
+        self._record = Record(np.zeros(number), np.zeros(number, np.int64), np.full(number, -np.inf), np.empty(number))
         self._progress = np.zeros(6, np.int64)
         self._values_of: tuple[TreeMDP, np.ndarray] | None = None
 
     @property
     def pulls(self) -> np.ndarray:
         """How often each reduced policy was played."""
-        return self._pulls.copy()
+        return self._record.pulls.copy()
 
     def plan(self) -> np.ndarray:
         """The round's policies in turn: the best mean, and the best upper bound among the others."""
@@ -48,8 +52,7 @@ class LUCB(Learner):
 
     def recommend(self) -> np.ndarray:
         """The policy with the best mean."""
-        means = np.where(self._pulls > 0, self._sums / np.maximum(self._pulls, 1), -np.inf)
-        return self._arms[int(np.argmax(means))].copy()
+        return self._arms[int(np.argmax(self._record.means))].copy()
 
     @property
     def stopped(self) -> bool:
@@ -57,10 +60,10 @@ class LUCB(Learner):
         return bool(self._progress[STOPPED])
 
     def _prepare(self):
-        _prepare(self._sums, self._pulls, self.epsilon, self.delta, self.seed, self._progress)
+        _prepare(self._record, self.epsilon, self.delta, self.seed, self._progress)
 
     def _update(self, ended_on, value):
-        _take_in(self._sums, self._pulls, value, self._progress)
+        _take_in(self._record, value, self._progress)
 
     def _play(self, mdp, rng, episodes):
         if self._values_of is None or self._values_of[0] is not mdp:
@@ -71,8 +74,7 @@ class LUCB(Learner):
             mdp.chances,
             self._arms,
             self._values_of[1],
-            self._sums,
-            self._pulls,
+            self._record,
             self.epsilon,
             self.delta,
             self.seed,
@@ -107,59 +109,59 @@ def reduced_policies(tree: DecisionTree) -> np.ndarray:
 
 
 @kernel
-def _prepare(sums, pulls, epsilon, delta, seed, progress):
+def _prepare(record, epsilon, delta, seed, progress):
     """The arms of the next round, or the decision to stop.
 
     beta(u, t) = sqrt(ln(1.25 N t^4 / delta) / (2u)) with t the round; each arm is pulled once first, one a round.
     """
     if progress[PLANNED] > 0 or progress[STOPPED]:
         return
-    arms = len(sums)
+    arms, means, widths = len(record.sums), record.means, record.widths
     progress[ROUND] += 1
     if progress[ROUND] <= arms:
         progress[BEST], progress[PLANNED] = progress[ROUND] - 1, 1
         return
     best, best_mean, tied = -1, -np.inf, 0
     for arm in range(arms):
-        mean = sums[arm] / pulls[arm]
-        if mean > best_mean:
-            best, best_mean, tied = arm, mean, 1
-        elif mean == best_mean:
+        if means[arm] > best_mean:
+            best, best_mean, tied = arm, means[arm], 1
+        elif means[arm] == best_mean:
             tied += 1
             if ties.uniform(seed, progress[ROUND], arm) * tied < 1.0:
                 best = arm
     lam = np.sqrt(0.5 * (np.log(1.25 * arms / delta) + 4.0 * np.log(progress[ROUND])))
     rival, upper = -1, -np.inf
     for arm in range(arms):
-        bound = sums[arm] / pulls[arm] + lam / np.sqrt(pulls[arm])
-        if arm != best and bound > upper:
-            rival, upper = arm, bound
+        if means[arm] + lam * widths[arm] > upper and arm != best:
+            rival, upper = arm, means[arm] + lam * widths[arm]
     progress[BEST], progress[RIVAL] = best, rival
-    if rival < 0 or upper - (best_mean - lam / np.sqrt(pulls[best])) < epsilon:
+    if rival < 0 or upper - (best_mean - lam * widths[best]) < epsilon:
         progress[STOPPED] = 1
     else:
         progress[PLANNED] = 2
 
 
 @kernel
-def _take_in(sums, pulls, value, progress):
+def _take_in(record, value, progress):
     arm = progress[RIVAL] if progress[PLAYED] else progress[BEST]
-    sums[arm] += value
-    pulls[arm] += 1
+    record.sums[arm] += value
+    record.pulls[arm] += 1
+    record.means[arm] = record.sums[arm] / record.pulls[arm]
+    record.widths[arm] = 1.0 / np.sqrt(record.pulls[arm])
     progress[PLAYED] += 1
     if progress[PLAYED] == progress[PLANNED]:
         progress[PLAYED] = progress[PLANNED] = 0
 
 
 @numba.njit(cache=True)
-def _play(links, chances, arms, values, sums, pulls, epsilon, delta, seed, progress, rng, number):
+def _play(links, chances, arms, values, record, epsilon, delta, seed, progress, rng, number):
     total = 0.0
     for played in range(number):
-        _prepare(sums, pulls, epsilon, delta, seed, progress)
+        _prepare(record, epsilon, delta, seed, progress)
         if progress[STOPPED]:
             return played, total
         arm = progress[RIVAL] if progress[PLAYED] else progress[BEST]
         total += values[arm]
         _, outcome = sample_deterministic(links, chances, arms[arm], rng.random())
-        _take_in(sums, pulls, chances.outcome_return[outcome], progress)
+        _take_in(record, chances.outcome_return[outcome], progress)
     return number, total
