@@ -12,6 +12,7 @@ import numpy as np
 import tqdm
 
 from tmdp_spiel.algorithms.learner import Learner
+from tmdp_spiel.decision_tree import DecisionTree
 from tmdp_spiel.tree_mdp import TreeMDP
 
 _CHECKPOINTS_PER_DECADE = 20
@@ -69,13 +70,14 @@ def run(
     mdp.sample(plan, rng) and learn() gives the same episodes. progress: a bar, on a terminal. Ctrl-C returns what was
     done so far; the learner can go on from there, with the same rng object to go on identically.
     """
-    _check_match(learner, mdp)
+    check_same_tree(learner, mdp.tree)
     checkpoints = _checked_checkpoints(checkpoints, _whole_number("episodes", episodes))
     rng = _environment_rng(rng, learner)
     best = mdp.best_response()[0]
     rows, done, regret, start = [], 0, 0.0, time.perf_counter()
-    with _Interruptible() as interruption, _bar(learner, int(checkpoints[-1]), progress) as bar:
-        for played, gap_sum in _chunks(learner, mdp, rng, checkpoints, interruption, bar):
+    name, play = type(learner).__name__, lambda number: learner.play(mdp, rng, number)
+    with Interruptible() as interruption, progress_bar(name, int(checkpoints[-1]), progress) as bar:
+        for played, gap_sum in chunks(play, checkpoints, interruption, bar):
             done += played
             regret += gap_sum
             at_end = interruption.asked or learner.stopped
@@ -97,13 +99,14 @@ def run_until_stopped(
     progress: bool = True,
 ) -> Result:
     """Lets a PAC learner play until it stops, or until max_episodes or Ctrl-C."""
-    _check_match(learner, mdp)
+    check_same_tree(learner, mdp.tree)
     limit = np.iinfo(np.int32).max if max_episodes is None else _whole_number("max_episodes", max_episodes)
     rng = _environment_rng(rng, learner)
     done, start = 0, time.perf_counter()
-    with _Interruptible() as interruption, _bar(learner, max_episodes, progress) as bar:
+    name, play = type(learner).__name__, lambda number: learner.play(mdp, rng, number)
+    with Interruptible() as interruption, progress_bar(name, max_episodes, progress) as bar:
         if not learner.stopped:
-            for played, _ in _chunks(learner, mdp, rng, [limit], interruption, bar):
+            for played, _ in chunks(play, [limit], interruption, bar):
                 done += played
                 if interruption.asked or learner.stopped:
                     break
@@ -113,24 +116,31 @@ def run_until_stopped(
     return Result(done, plan, value, gap, learner.stopped, time.perf_counter() - start)
 
 
-def _chunks(learner, mdp, rng, checkpoints, interruption, bar):
-    """Plays up to each checkpoint in turn, in pieces short enough to show progress and to be interrupted."""
+def chunks(play, checkpoints, interruption, bar):
+    """Plays up to each checkpoint in turn, in pieces short enough to show progress and to be interrupted.
+
+    play(number) plays up to that many episodes and returns a tuple that begins with how many it played, fewer only if
+    there is nothing more to play. The tuples are yielded one by one.
+    """
     done, size = 0, 64
     for checkpoint in checkpoints:
-        while done < checkpoint and not interruption.asked and not learner.stopped:
+        while done < checkpoint and not interruption.asked:
             start = time.perf_counter()
-            played, gap_sum = learner.play(mdp, rng, int(min(size, checkpoint - done)))
+            piece = play(int(min(size, checkpoint - done)))
             spent = time.perf_counter() - start
+            played = piece[0]
+            if played == 0:
+                return
             done += played
             bar.update(played)
             if spent < _SECONDS_PER_CHUNK / 2 and played == size:
                 size *= 2
             elif spent > 2 * _SECONDS_PER_CHUNK:
                 size = max(1, size // 2)
-            yield played, gap_sum
+            yield piece
 
 
-class _Interruptible(contextlib.AbstractContextManager):
+class Interruptible(contextlib.AbstractContextManager):
     """Turns Ctrl-C into a question that the loop answers between two chunks."""
 
     def __init__(self):
@@ -151,10 +161,11 @@ class _Interruptible(contextlib.AbstractContextManager):
         return None
 
 
-def _bar(learner, total, progress):
+def progress_bar(name: str, total: int | None, progress: bool) -> tqdm.tqdm:
+    """A bar that counts episodes, on a terminal."""
     return tqdm.tqdm(
         total=total,
-        desc=type(learner).__name__,
+        desc=name,
         unit=" episodes",
         unit_scale=True,
         leave=False,
@@ -170,8 +181,9 @@ def _environment_rng(rng, learner) -> np.random.Generator:
     return np.random.default_rng(learner.seed if learner.episodes == 0 else [learner.seed, learner.episodes])
 
 
-def _check_match(learner: Learner, mdp: TreeMDP) -> None:
-    tree, other = learner.tree, mdp.tree
+def check_same_tree(learner: Learner, other: DecisionTree) -> None:
+    """Raises an error if the learner was made for another tree."""
+    tree = learner.tree
     same = tree is other or all(
         np.array_equal(getattr(tree, name), getattr(other, name)) for name in ("first_sequence", "first_child", "action")
     )
