@@ -9,7 +9,8 @@ from open_spiel.python import policy as policy_lib
 from tmdp_spiel.build import DEFAULT_MAX_NODES
 from tmdp_spiel.decision_tree import DecisionTree
 from tmdp_spiel.load_game import load_game
-from tmdp_spiel.opponents import FixedOpponents, state_key
+from tmdp_spiel.opponents import FixedOpponents
+from tmdp_spiel.representatives import representative_states
 
 
 def plan_to_policy(tree: DecisionTree, plan, game=None) -> policy_lib.TabularPolicy:
@@ -32,25 +33,9 @@ def policy_to_plan(tree: DecisionTree, policy, game=None, *, max_nodes: int = DE
     # Seen from any other seat, the tree's player is an opponent like the others.
     reader = FixedOpponents(game, -1, {other: policy for other in range(game.num_players())})
     plan = np.empty(tree.num_sequences)
-    missing = set(range(tree.num_states))
-    stack = [game.new_initial_state()]
-    nodes = 0
-    while stack and missing:
-        state = stack.pop()
-        nodes += 1
-        if nodes > max_nodes:
-            raise ValueError(f"{len(missing)} states not met in {max_nodes:,} histories; raise max_nodes")
-        if state.is_terminal():
-            continue
-        if state.is_player_node() and state.current_player() == tree.player:
-            number = tree.state_index(state_key(state, tree.player, game.get_type()))
-            if number in missing:
-                missing.remove(number)
-                first, end = tree.first_sequence[number], tree.first_sequence[number + 1]
-                plan[first:end] = [probability for _, probability in reader.distribution(state)]
-        stack.extend(state.child(action) for action in state.legal_actions())
-    if missing:
-        raise ValueError(f"{len(missing)} states of the tree are not in {game}; was it built from another game?")
+    for number, state in enumerate(representative_states(tree, game, max_nodes=max_nodes)):
+        first, end = tree.first_sequence[number], tree.first_sequence[number + 1]
+        plan[first:end] = [probability for _, probability in reader.distribution(state)]
     return plan
 
 
