@@ -91,6 +91,35 @@ class PolicyArms(Learner):
         best_plan(self.tree.links, self._arms, -1, self.episodes, policy)
         return mdp.to_utility(policy_value(self.tree.links, mdp.chances, policy))
 
+    def estimate(self) -> float:
+        """V-hat of the empirically best policy, on the [0, 1] scale. As the best of many, it errs upwards."""
+        links, arms = self.tree.links, self._arms
+        if uses_transitions(arms):
+            value = estimate_best(links, arms, 0.0, self.episodes)
+        else:
+            value = incremental.root_value(links, arms.estimates)
+        return value + self.baseline + self._root_total[0] / max(1, self.episodes)
+
+    def upper_bound(self, delta: float) -> float:
+        """What no policy is worth more than, on the [0, 1] scale: max over pi of V-hat(pi) + beta(n(pi), delta_L(t)).
+
+        The union behind delta_L(t) is over all policies, all counts up to 2t and all t, and counts after T episodes are
+        at most T. With t = ceil(T / 2) the bound therefore holds after every number of episodes at once, with
+        probability at least 1 - delta: also when a rule that looks at the data ends the learning, and whatever bound
+        chose the policies. Theorem 1 is about estimator="counts" and baseline=0.
+        """
+        if self.estimator != "counts" or self.baseline != 0.0:
+            raise ValueError(
+                f"upper_bound needs estimator='counts' and baseline=0, not {self.estimator!r} and {self.baseline}"
+            )
+        tree, estimates = self.tree, self._arms.estimates
+        work = planning.new_workspace(tree.num_states, tree.num_sequences)
+        schedule = confidence.lucb_t_schedule(tree, confidence.check_probability("delta", delta), "tight")
+        lam = confidence.growth(schedule, max(1, (self.episodes + 1) // 2))
+        planning.counts_losses(tree.links, estimates.plays, estimates.totals, work)
+        _, loss, wide = planning.max_ucb_ending(tree.links, work, estimates.plays, -1, lam, False, self.seed, 0)
+        return min(1.0, self.estimate() - loss + lam * wide)
+
     def _whole(self, policy: Policy) -> np.ndarray:
         """A policy worked out where it can lead, completed by the empirically best plan elsewhere."""
         plan = self.recommend()
