@@ -15,3 +15,4 @@ from tmdp_spiel.algorithms.lucb_t import LUCBT
 from tmdp_spiel.algorithms.lucb_t_uniform import LUCBTUniform
 from tmdp_spiel.algorithms.ucb_t import UCBT
 from tmdp_spiel.runner import Result, Trace, run, run_until_stopped
+from tmdp_spiel import agent, open_spiel_solvers
