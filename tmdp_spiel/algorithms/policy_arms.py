@@ -12,7 +12,7 @@ import collections
 import numba
 import numpy as np
 
-from tmdp_spiel import confidence, incremental, planning
+from tmdp_spiel import certificate, confidence, incremental, planning
 from tmdp_spiel.algorithms.learner import Learner, choice, positive
 from tmdp_spiel.decision_tree import PLAN_DTYPE, DecisionTree
 from tmdp_spiel.kernels import kernel
@@ -101,24 +101,24 @@ class PolicyArms(Learner):
         return value + self.baseline + self._root_total[0] / max(1, self.episodes)
 
     def upper_bound(self, delta: float) -> float:
-        """What no policy is worth more than, on the [0, 1] scale: max over pi of V-hat(pi) + beta(n(pi), delta_L(t)).
+        """What no policy is worth more than, on the [0, 1] scale, with probability at least 1 - delta after every episode.
 
-        The union behind delta_L(t) is over all policies, all counts up to 2t and all t, and counts after T episodes are
-        at most T. With t = ceil(T / 2) the bound therefore holds after every number of episodes at once, with
-        probability at least 1 - delta: also when a rule that looks at the data ends the learning, and whatever bound
-        chose the policies. Theorem 1 is about estimator="counts" and baseline=0.
+        V(pi) is the sum of e(j) over the sequences j that pi can end on, where e(j) is the mean of X(j) = return if the
+        episode ended on j, else 0, in the n(j) episodes whose policy plays j. All e(j) are bounded together, each
+        with probability 1 - delta / (number of endings), at all times: so the sum of the bounds, maximised over
+        policies, holds whatever chose the policies and whatever rule ended the learning. It is far below
+        max over pi of V-hat(pi) + beta(n(pi)), as the union is over endings and the widths adapt to small e(j).
         """
-        if self.estimator != "counts" or self.baseline != 0.0:
-            raise ValueError(
-                f"upper_bound needs estimator='counts' and baseline=0, not {self.estimator!r} and {self.baseline}"
-            )
+        if self.baseline != 0.0:
+            raise ValueError(f"upper_bound needs R(j) to sum the returns themselves: baseline=0, not {self.baseline}")
         tree, estimates = self.tree, self._arms.estimates
+        endings = np.append(tree.can_end, tree.root_can_end)
+        totals, numbers = np.append(estimates.totals, self._root_total), np.append(estimates.plays, self.episodes)
+        share = confidence.check_probability("delta", delta) / np.count_nonzero(endings)
+        bounds = np.where(endings, certificate.upper_bounds(totals, numbers, share), 0.0)
         work = planning.new_workspace(tree.num_states, tree.num_sequences)
-        schedule = confidence.lucb_t_schedule(tree, confidence.check_probability("delta", delta), "tight")
-        lam = confidence.growth(schedule, max(1, (self.episodes + 1) // 2))
-        planning.counts_losses(tree.links, estimates.plays, estimates.totals, work)
-        _, loss, wide = planning.max_ucb_ending(tree.links, work, estimates.plays, -1, lam, False, self.seed, 0)
-        return min(1.0, self.estimate() - loss + lam * wide)
+        best = planning.counts_losses(tree.links, np.ones_like(estimates.plays), bounds[:-1], work)
+        return min(1.0, best + bounds[-1])
 
     def _whole(self, policy: Policy) -> np.ndarray:
         """A policy worked out where it can lead, completed by the empirically best plan elsewhere."""
