@@ -61,14 +61,15 @@ def run(
     *,
     checkpoints=None,
     rng: np.random.Generator | int | None = None,
+    seconds: float | None = None,
     progress: bool = True,
 ) -> Trace:
     """Lets the learner play that many episodes, fewer if it stops, and measures it exactly.
 
     checkpoints: the episodes of this run to measure at; log-spaced if not given. rng: the environment's generator or
     its seed, the learner's seed if not given; with rng = numpy.random.default_rng(learner.seed), the loop of plan(),
-    mdp.sample(plan, rng) and learn() gives the same episodes. progress: a bar, on a terminal. Ctrl-C returns what was
-    done so far; the learner can go on from there, with the same rng object to go on identically.
+    mdp.sample(plan, rng) and learn() gives the same episodes. seconds: end the run after about that long. progress: a
+    bar, on a terminal. Ctrl-C returns what was done so far; the learner can go on from there, with the same rng object to go on identically.
     """
     check_same_tree(learner, mdp.tree)
     checkpoints = _checked_checkpoints(checkpoints, _whole_number("episodes", episodes))
@@ -80,7 +81,8 @@ def run(
         for played, gap_sum in chunks(play, checkpoints, interruption, bar):
             done += played
             regret += gap_sum
-            at_end = interruption.asked or learner.stopped
+            late = seconds is not None and time.perf_counter() - start > seconds
+            at_end = interruption.asked or learner.stopped or late
             if at_end or done in checkpoints:
                 gap = max(best - learner.recommended_value(mdp), 0.0)
                 rows.append((done, regret, gap, time.perf_counter() - start))
