@@ -149,18 +149,27 @@ SOLVERS = {
 }
 
 
-def run(name: str, problem: Problem, episodes: int, *, seed: int = 0, checkpoints=None, progress: bool = True) -> Trace:
+def run(
+    name: str,
+    problem: Problem,
+    episodes: int,
+    *,
+    seed: int = 0,
+    checkpoints=None,
+    seconds: float | None = None,
+    progress: bool = True,
+) -> Trace:
     """Runs one of SOLVERS for about that many episodes and measures it as tmdp_spiel.run does; its regret is not known (NaN).
 
     Iterations that count for several episodes are measured at the first whole iteration after each checkpoint.
-    The time is that of the iterations, without the measuring.
+    The time is that of the iterations, without the measuring; seconds: end the run after about that long.
     """
     if name not in SOLVERS:
         raise ValueError(f"no solver is called {name!r}; there are: {', '.join(SOLVERS)}")
     if isinstance(episodes, bool) or int(episodes) != episodes or episodes < 1:
         raise ValueError(f"episodes must be a whole number of at least 1, not {episodes}")
     best = problem.mdp.best_response()[0]
-    rows, done, seconds = [], 0, 0.0
+    rows, done, taken = [], 0, 0.0
     with _global_seed(seed), Interruptible() as interruption, progress_bar(name, None, progress) as bar:
         solver = SOLVERS[name](problem, seed)
         each = solver.episodes_per_iteration
@@ -168,10 +177,13 @@ def run(name: str, problem: Problem, episodes: int, *, seed: int = 0, checkpoint
         marks = np.unique(np.ceil(marks / each).astype(np.int64))
         for iterations, spent in chunks(_iterating(solver), marks, interruption, bar):
             done += iterations
-            seconds += spent
-            if done in marks or interruption.asked:
+            taken += spent
+            at_end = interruption.asked or (seconds is not None and taken > seconds)
+            if at_end or done in marks:
                 gap = max(best - problem.mdp.value(_plan(solver, problem)), 0.0)
-                rows.append((round(done * each), np.nan, gap, seconds))
+                rows.append((round(done * each), np.nan, gap, taken))
+            if at_end:
+                break
     columns = np.array(rows, np.float64).reshape(-1, 4).T
     return Trace(columns[0].astype(np.int64), *columns[1:], interrupted=interruption.asked)
 
