@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -66,20 +67,29 @@ def cache_directory() -> pathlib.Path:
     return pathlib.Path(os.environ.get("TMDP_SPIEL_CACHE", pathlib.Path.home() / ".cache" / "tmdp_spiel"))
 
 
-def write_checked_json(path: pathlib.Path, document) -> None:
-    """Writes a JSON document with its checksum, atomically: readers see the old file or the new one."""
-    body = json.dumps(document)
+@contextlib.contextmanager
+def replacing(path, mode: str = "w"):
+    """A file to write to that takes the place of `path` once complete: readers see the old file or the new one."""
+    path = pathlib.Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    prefix = f".{path.name}."
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=prefix, delete=False, encoding="utf-8") as file:
+    encoding, prefix = None if "b" in mode else "utf-8", f".{path.name}."
+    with tempfile.NamedTemporaryFile(mode, dir=path.parent, prefix=prefix, delete=False, encoding=encoding) as file:
         try:
-            file.write(f"{hashlib.sha256(body.encode()).hexdigest()}\n{body}")
+            yield file
             file.flush()
             os.fsync(file.fileno())
+            os.chmod(file.name, 0o644)
             os.replace(file.name, path)
         except BaseException:
             os.unlink(file.name)
             raise
+
+
+def write_checked_json(path: pathlib.Path, document) -> None:
+    """Writes a JSON document with its checksum, atomically."""
+    body = json.dumps(document)
+    with replacing(path) as file:
+        file.write(f"{hashlib.sha256(body.encode()).hexdigest()}\n{body}")
 
 
 def read_checked_json(path: pathlib.Path):
