@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import pathlib
 import pickle
-import tempfile
 
 import numpy as np
 import pyspiel
 from open_spiel.python import rl_agent, rl_environment
 
+from tmdp_spiel import storage
 from tmdp_spiel.algorithms.catalogue import find_algorithm
 from tmdp_spiel.algorithms.learner import Learner
 from tmdp_spiel.bot import TreeBot
@@ -88,10 +86,8 @@ class TreeAgent(rl_agent.AbstractAgent):
 
     def save(self, path) -> None:
         """Writes what was learned to a file, whole or not at all."""
-        path = pathlib.Path(path)
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+        with storage.replacing(path, "wb") as file:
             pickle.dump((self.learner, self._seat.rng), file)
-        os.replace(file.name, path)
 
     def restore(self, path) -> None:
         """Goes on from a saved file of an agent for the same game and player. Like any pickle, it must be trusted."""
@@ -137,8 +133,8 @@ def _states_by_tensor(
         if other != number:
             raise ValueError(
                 f"the {observation_type.name.lower()} tensors of {kind.short_name} do not tell player {tree.player}'s "
-                f"states apart: {tree.state_string(other)!r} and {tree.state_string(number)!r} look the same; a TreeBot "
-                "tells states apart by their strings"
+                f"states apart: {tree.state_string(other)!r} and {tree.state_string(number)!r} look the same; a "
+                "TreeBot tells states apart by their strings"
             )
     return states
 

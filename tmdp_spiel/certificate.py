@@ -1,7 +1,7 @@
 """Certified bounds on the means of returns in [0, 1], by betting.
 
-Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting" (JRSS B, 2024), section 4. Someone who
-doubts that the mean mu is as low as m bets before each return: stake lambda_i >= 0, fixed by the earlier returns, and
+Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting" (JRSS B, 2024), section 4. Someone
+who doubts that the mean mu is as low as m bets before each return, with a stake lambda_i >= 0 fixed by the earlier ones:
 
     K_n(m) = product over i <= n of 1 + lambda_i(m) (X_i - m),   0 <= lambda_i(m) <= c / m with c < 1.
 
@@ -10,9 +10,9 @@ starts at 1. By Ville's inequality it ever reaches 1 / delta with probability at
 factor falls as m grows, so the m with K_n(m) >= 1 / delta are those up to some point: that point is below mu with
 probability at least 1 - delta, at all n together.
 
-The stakes are the paper's predictable plug-in ones, lambda_i = min(sqrt(2 ln(1/delta) / (N var_i)), c / m), where N is the
-number of returns planned and var_i an estimate of their variance from the returns before the i-th. They only affect how
-tight the bound is: about sqrt(2 var ln(1/delta) / N) below the mean.
+The stakes are the paper's predictable plug-in ones, lambda_i = min(sqrt(2 ln(1/delta) / (N var_i)), c / m), where N is
+the number of returns planned and var_i an estimate of their variance from the returns before the i-th. They only affect
+how tight the bound is: about sqrt(2 var ln(1/delta) / N) below the mean.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def interval(returns, delta: float, *, planned: int | None = None) -> tuple[floa
 
 
 def _variances_so_far(returns: np.ndarray) -> np.ndarray:
-    """Before each return, an estimate of the variance from the earlier ones, as if two had been 0 and 1 at the start."""
+    """Before each return, an estimate of the variance from the earlier ones that starts at 1/4."""
     seen = np.arange(1, len(returns) + 1)
     means = (0.5 + np.cumsum(returns)) / (seen + 1)
     variances = (0.25 + np.cumsum((returns - means) ** 2)) / (seen + 1)
@@ -72,7 +72,8 @@ def upper_bounds(totals, numbers, delta):
 
     Each is wrong at any time, ever, with probability at most delta, also if what was drawn before decides which kind is
     drawn next. A bet on mean q instead of m multiplies the capital by X q / m + (1 - X) (1 - q) / (1 - m), which by
-    concavity is at least (q / m)^X ((1 - q) / (1 - m))^(1 - X); mixed over q ~ Beta(1/2, 1/2), with R the total of n draws,
+    concavity is at least (q / m)^X ((1 - q) / (1 - m))^(1 - X). Mixed over q ~ Beta(1/2, 1/2), with R the total of n
+    draws,
 
         K_n(m) >= B(R + 1/2, n - R + 1/2) / (B(1/2, 1/2) m^R (1 - m)^(n - R)),
 
@@ -84,13 +85,14 @@ def upper_bounds(totals, numbers, delta):
         number, total = numbers[i], min(totals[i], numbers[i])
         if number == 0:
             continue
-        mixed = math.lgamma(total + 0.5) + math.lgamma(number - total + 0.5) - math.lgamma(number + 1.0) - math.log(math.pi)
+        rest = number - total
+        mixed = math.lgamma(total + 0.5) + math.lgamma(rest + 0.5) - math.lgamma(number + 1.0) - math.log(math.pi)
         low, high = total / number, 1.0
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
             if middle == low or middle == high:
                 break
-            capital = mixed - (number - total) * math.log1p(-middle)
+            capital = mixed - rest * math.log1p(-middle)
             if total > 0:
                 capital -= total * math.log(middle)
             if capital >= -math.log(delta):

@@ -1,7 +1,7 @@
 """OpenSpiel's own solvers, unmodified, on the game in which the opponents are fixed, measured like our learners.
 
-What counts as an episode. Every MCCFR iteration traverses the game once for each player. Only the learner's traversal can
-teach it anything, so only that one counts. In outcome sampling it follows one history to its end: one episode. In
+What counts as an episode. Every MCCFR iteration traverses the game once for each player. Only the learner's traversal
+can teach it anything about the opponents, so only that one counts. In outcome sampling it follows one history to its end: one episode. In
 external sampling it tries all the learner's actions wherever it comes, so it sees the ends of many histories, and needs
 an environment that can be taken back. Chance and the opponents are sampled by their true probabilities, hence the
 expected number of ends is the sum over all outcomes of the probability that the others lead there: the count used
@@ -159,7 +159,7 @@ def run(
     seconds: float | None = None,
     progress: bool = True,
 ) -> Trace:
-    """Runs one of SOLVERS for about that many episodes and measures it as tmdp_spiel.run does; its regret is not known (NaN).
+    """Runs one of SOLVERS for about that many episodes and measures it as tmdp_spiel.run does; no regret (NaN).
 
     Iterations that count for several episodes are measured at the first whole iteration after each checkpoint.
     The time is that of the iterations, without the measuring; seconds: end the run after about that long.

@@ -11,13 +11,12 @@ Actions left out have probability 0. States that the policy cannot reach may be 
 from __future__ import annotations
 
 import json
-import os
 import pathlib
-import tempfile
 
 import pyspiel
 from open_spiel.python import policy as policy_lib
 
+from tmdp_spiel import storage
 from tmdp_spiel.decision_tree import DecisionTree
 from tmdp_spiel.opponents import state_key
 
@@ -58,8 +57,5 @@ def write_policy(path, tree: DecisionTree, plan) -> None:
         table[tree.state_string(state)] = {
             int(tree.action[j]): float(probabilities[j]) for j in range(first, end) if probabilities[j] > 0
         }
-    path = pathlib.Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False, encoding="utf-8") as file:
+    with storage.replacing(path) as file:
         json.dump(table, file, indent=1)
-    os.replace(file.name, path)

@@ -69,7 +69,8 @@ def run(
     checkpoints: the episodes of this run to measure at; log-spaced if not given. rng: the environment's generator or
     its seed, the learner's seed if not given; with rng = numpy.random.default_rng(learner.seed), the loop of plan(),
     mdp.sample(plan, rng) and learn() gives the same episodes. seconds: end the run after about that long. progress: a
-    bar, on a terminal. Ctrl-C returns what was done so far; the learner can go on from there, with the same rng object to go on identically.
+    bar, on a terminal. Ctrl-C returns what was done so far; the learner can go on from there, with the same rng object
+    to go on identically.
     """
     check_same_tree(learner, mdp.tree)
     checkpoints = _checked_checkpoints(checkpoints, _whole_number("episodes", episodes))

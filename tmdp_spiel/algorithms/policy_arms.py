@@ -101,7 +101,7 @@ class PolicyArms(Learner):
         return value + self.baseline + self._root_total[0] / max(1, self.episodes)
 
     def upper_bound(self, delta: float) -> float:
-        """What no policy is worth more than, on the [0, 1] scale, with probability at least 1 - delta after every episode.
+        """What no policy is worth more than, on the [0, 1] scale, with probability 1 - delta after all episodes at once.
 
         V(pi) is the sum of e(j) over the sequences j that pi can end on, where e(j) is the mean of X(j) = return if the
         episode ended on j, else 0, in the n(j) episodes whose policy plays j. All e(j) are bounded together, each
