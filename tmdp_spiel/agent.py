@@ -30,8 +30,8 @@ class TreeAgent(rl_agent.AbstractAgent):
     only those at which it acts.
 
     game: anything that load_game takes. algorithm: a learner class or its name; hyperparameters: passed to it.
-    observation_type: what the environment is made with; its default if not given. The tensors must tell the player's
-    states apart.
+    observation_type: what the environment is made with; its default if not given. With what the player did before, the
+    tensors must tell its states apart.
     """
 
     def __init__(
@@ -99,23 +99,26 @@ class TreeAgent(rl_agent.AbstractAgent):
 
     def _state(self, observations) -> int:
         tensor, legal = observations["info_state"][self.player_id], observations["legal_actions"][self.player_id]
-        state = self._states.get(_key(tensor, legal))
-        if state is None:
-            raise ValueError(
-                f"the environment shows player {self.player_id} a tensor that belongs to none of its states in "
-                f"{self._game.get_type().short_name}; is it made from the same game, with the same observation_type?"
-            )
-        return state
+        root = self.learner.tree.num_sequences  # what a new episode follows, if the last one was left before its end
+        for last in (self._seat.last, root):
+            state = self._states.get(_key(last, tensor, legal))
+            if state is not None:
+                return state
+        raise ValueError(
+            f"the environment shows player {self.player_id} a tensor that belongs to none of its states in "
+            f"{self._game.get_type().short_name} at this point; is it made from the same game, with the same "
+            "observation_type?"
+        )
 
 
-def _key(tensor, legal_actions) -> tuple[bytes, tuple[int, ...]]:
-    return np.asarray(tensor, np.float32).tobytes(), tuple(legal_actions)
+def _key(last: int, tensor, legal_actions) -> tuple[int, bytes, tuple[int, ...]]:
+    return int(last), np.asarray(tensor, np.float32).tobytes(), tuple(legal_actions)
 
 
 def _states_by_tensor(
     tree: DecisionTree, game: pyspiel.Game, observation_type: ObservationType | None, max_nodes: int
 ) -> dict:
-    """The number of each state of the tree by what the environment shows there: its tensor and its legal actions."""
+    """The number of each state by what tells it apart: the own sequence before it, its tensor and its legal actions."""
     kind = game.get_type()
     if observation_type is None:
         has_tensor = kind.provides_information_state_tensor
@@ -129,7 +132,7 @@ def _states_by_tensor(
     states: dict[tuple, int] = {}
     for number, state in enumerate(representative_states(tree, game, max_nodes=max_nodes)):
         tensor = information_tensor(state, tree.player, observation_type)
-        other = states.setdefault(_key(tensor, state.legal_actions()), number)
+        other = states.setdefault(_key(tree.parent[number], tensor, state.legal_actions()), number)
         if other != number:
             raise ValueError(
                 f"the {observation_type.name.lower()} tensors of {kind.short_name} do not tell player {tree.player}'s "

@@ -28,7 +28,7 @@ class Seat:
         """Forgets the episode under way."""
         self._plan: np.ndarray | None = None
         self._learns = False
-        self._last = self.learner.tree.num_sequences
+        self.last = self.learner.tree.num_sequences  # the own sequence that the episode has come to
 
     @property
     def under_way(self) -> bool:
@@ -44,7 +44,7 @@ class Seat:
         tree = self.learner.tree
         if self.starts_with(state):
             self._begin(evaluate)
-        elif tree.parent[state] != self._last:
+        elif tree.parent[state] != self.last:
             raise ValueError(
                 f"state {state} cannot follow what player {tree.player} did in this episode; are these the states of "
                 f"the game that its tree was made from?"
@@ -53,26 +53,26 @@ class Seat:
             self._plan, self._learns = self.learner.recommend(), False
         first, end = tree.first_sequence[state], tree.first_sequence[state + 1]
         if self._plan.dtype == PLAN_DTYPE:
-            self._last = int(first + self._plan[state])
+            self.last = int(first + self._plan[state])
             probabilities = np.zeros(end - first)
-            probabilities[self._last - first] = 1.0
+            probabilities[self.last - first] = 1.0
         else:
-            self._last = int(draw_sequence(tree.links, self._plan, state, self.rng.random()))
+            self.last = int(draw_sequence(tree.links, self._plan, state, self.rng.random()))
             probabilities = self._plan[first:end].copy()
-        return int(self._last - first), probabilities
+        return int(self.last - first), probabilities
 
     def end(self, utility: float, evaluate: bool = False) -> None:
         """The episode is over and has brought that much, in the game's utility units."""
         if not self.under_way:
             self._begin(evaluate)
         if self._learns and not evaluate:
-            self.learner.learn(self._last, self._rescaled(utility))
+            self.learner.learn(self.last, self._rescaled(utility))
         self.abandon()
 
     def _begin(self, evaluate: bool) -> None:
         self._learns = not evaluate and not self.learner.stopped
         self._plan = self.learner.plan() if self._learns else self.learner.recommend()
-        self._last = self.learner.tree.num_sequences
+        self.last = self.learner.tree.num_sequences
 
     def _rescaled(self, utility: float) -> float:
         tree = self.learner.tree
