@@ -29,7 +29,7 @@ _PLAYER = flags.DEFINE_integer("player", 0, "The player that learns.", lower_bou
 _OPPONENT = flags.DEFINE_enum("opponent", "cfr+", ["cfr+", "uniform"], "What the others are fixed at.")
 _ITERATIONS = flags.DEFINE_integer("iterations", 1000, "CFR+ iterations of the opponent.", lower_bound=1)
 _EPISODES = flags.DEFINE_integer("episodes", 100_000, "Episodes of each run.", lower_bound=1)
-_SECONDS = flags.DEFINE_float("seconds", 60.0, "The longest that one run may take; it then ends early.", lower_bound=0.0)
+_SECONDS = flags.DEFINE_float("seconds", 60.0, "The longest that one run may take; it then ends.", lower_bound=0.0)
 _SEEDS = flags.DEFINE_integer("seeds", 3, "Runs of each algorithm.", lower_bound=1)
 _ALGORITHMS = flags.DEFINE_list("algorithms", None, "Learners of tmdp_spiel and OpenSpiel's solvers; all if not given.")
 _PROCESSES = flags.DEFINE_integer("processes", os.cpu_count(), "Runs at a time.", lower_bound=1)
@@ -160,8 +160,10 @@ def draw(measured: dict[str, list[ts.Trace] | str], title: str, path: pathlib.Pa
             markevery=(index % 10, 10),
             label=name,
         )
-    label = "value gap of the recommended policy\n(on the grey line: exactly 0)"
-    panel.axhline(floor, color="0.7", linewidth=0.8, zorder=0)
+    label = "value gap of the recommended policy"
+    if any(gaps.min() <= _ZERO for _, gaps in curves.values()):
+        label += "\n(on the grey line: exactly 0)"
+        panel.axhline(floor, color="0.7", linewidth=0.8, zorder=0)
     panel.set(xscale="log", yscale="log", title=title, xlabel="episodes", ylabel=label)
     panel.grid(alpha=0.3)
     legend = {"fontsize": 8, "title": "largest final gap first", "title_fontsize": 8}

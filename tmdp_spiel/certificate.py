@@ -1,7 +1,7 @@
 """Certified bounds on the means of returns in [0, 1], by betting.
 
 Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting" (JRSS B, 2024), section 4. Someone
-who doubts that the mean mu is as low as m bets before each return, with a stake lambda_i >= 0 fixed by the earlier ones:
+who doubts that the mean mu is as low as m bets before each return, with a stake lambda_i >= 0 set by the past:
 
     K_n(m) = product over i <= n of 1 + lambda_i(m) (X_i - m),   0 <= lambda_i(m) <= c / m with c < 1.
 

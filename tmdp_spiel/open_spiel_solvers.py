@@ -1,11 +1,11 @@
 """OpenSpiel's own solvers, unmodified, on the game in which the opponents are fixed, measured like our learners.
 
 What counts as an episode. Every MCCFR iteration traverses the game once for each player. Only the learner's traversal
-can teach it anything about the opponents, so only that one counts. In outcome sampling it follows one history to its end: one episode. In
-external sampling it tries all the learner's actions wherever it comes, so it sees the ends of many histories, and needs
-an environment that can be taken back. Chance and the opponents are sampled by their true probabilities, hence the
-expected number of ends is the sum over all outcomes of the probability that the others lead there: the count used
-here. The Q-learner plays ordinary episodes.
+can teach it anything about the opponents, so only that one counts. In outcome sampling it follows one history to its
+end: one episode. In external sampling it tries all the learner's actions wherever it comes, so it sees the ends of many
+histories, and needs an environment that can be taken back. Chance and the opponents are sampled by their true
+probabilities, hence the expected number of ends is the sum over all outcomes of the probability that the others lead
+there: the count used here. The Q-learner plays ordinary episodes.
 """
 
 from __future__ import annotations
