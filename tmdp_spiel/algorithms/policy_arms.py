@@ -93,12 +93,8 @@ class PolicyArms(Learner):
 
     def estimate(self) -> float:
         """V-hat of the empirically best policy, on the [0, 1] scale. As the best of many, it errs upwards."""
-        links, arms = self.tree.links, self._arms
-        if uses_transitions(arms):
-            value = estimate_best(links, arms, 0.0, self.episodes)
-        else:
-            value = incremental.root_value(links, arms.estimates)
-        return value + self.baseline + self._root_total[0] / max(1, self.episodes)
+        expire_nothing = -np.inf
+        return float(estimate_best(self.tree.links, self._arms, expire_nothing, self.episodes))
 
     def upper_bound(self, delta: float) -> float:
         """What no policy is worth more than, on the [0, 1] scale, with probability 1 - delta after all episodes at once.
@@ -113,7 +109,7 @@ class PolicyArms(Learner):
             raise ValueError(f"upper_bound needs R(j) to sum the returns themselves: baseline=0, not {self.baseline}")
         tree, estimates = self.tree, self._arms.estimates
         endings = np.append(tree.can_end, tree.root_can_end)
-        totals, numbers = np.append(estimates.totals, self._root_total), np.append(estimates.plays, self.episodes)
+        totals, numbers = np.append(estimates.totals, self._arms.root_total), np.append(estimates.plays, self.episodes)
         share = confidence.check_probability("delta", delta) / np.count_nonzero(endings)
         bounds = np.where(endings, certificate.upper_bounds(totals, numbers, share), 0.0)
         work = planning.new_workspace(tree.num_states, tree.num_sequences)
