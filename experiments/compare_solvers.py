@@ -58,7 +58,15 @@ _LEDUC = {
     "OutcomeSamplingMCCFR": {"epsilon": 0.1},
     "OPF": {"k": 5.0},
 }
-_PAPER = {"kuhn": _KUHN, "kuhn5": _KUHN, "leduc": _LEDUC}
+_KUHN_SECOND = {**_KUHN, "LUCBT": {"c": 1.0}}
+_PAPER = {
+    ("kuhn", 0): _KUHN,
+    ("kuhn", 1): _KUHN_SECOND,
+    ("kuhn5", 0): _KUHN,
+    ("kuhn5", 1): _KUHN_SECOND,
+    ("leduc", 0): _LEDUC,
+    ("leduc", 1): _LEDUC,
+}
 
 _ZERO = 1e-12  # smaller gaps are rounding
 _MARKERS = "os^vD<>pPX*hd8H1234"
@@ -85,7 +93,7 @@ def measure(name: str, seed: int, episodes: int, seconds: float, game_name: str,
     solved = problem(game_name, *opponent)
     if name in open_spiel_solvers.SOLVERS:
         return open_spiel_solvers.run(name, solved, episodes, seed=seed, seconds=seconds)
-    settings = {**_SETTINGS.get(name, {}), **_PAPER.get(game_name, {}).get(name, {})}
+    settings = {**_SETTINGS.get(name, {}), **_PAPER.get((game_name, solved.player), {}).get(name, {})}
     make = functools.partial(catalogue()[name], solved.mdp.tree, seed=seed, **settings)
     try:
         ts.run(make(), solved.mdp, 10, progress=False)  # compiles
