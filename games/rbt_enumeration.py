@@ -73,6 +73,7 @@ class Enumeration:
 
     trees: tuple  # (PlayerTree of x, PlayerTree of o)
     plies: list
+    description: str  # the game's parameters
 
 
 def enumerate_game(start=(), useful_senses=True, forced_wins=True):
@@ -107,7 +108,13 @@ def enumerate_game(start=(), useful_senses=True, forced_wins=True):
         first_where, where = _transpose(first, live, len(mine[-1].legal))
         plies.append(Ply(player, len(mine) - 1, next_position, first, live, first_where, where))
         positions = _next_positions(positions, next_position)
-    return Enumeration(tuple(_join(levels[player], player, plies) for player in (0, 1)), plies)
+    return Enumeration(tuple(_join(levels[player], player, plies) for player in (0, 1)), plies, describe(start, useful_senses, forced_wins))
+
+
+def describe(start, useful_senses, forced_wins):
+    """The game as OpenSpiel writes it."""
+    marks = "".join(f"{'xo'[turn % 2]}{square}" for turn, square in enumerate(start))
+    return f"python_rbt(forced_wins={forced_wins},start={marks},useful_senses={useful_senses})"
 
 
 @dataclasses.dataclass

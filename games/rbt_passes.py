@@ -45,6 +45,16 @@ def ending_values(game, player, opponent_weights, utilities, out):
                            tree.action, out)
 
 
+def best_response_value(game, player, opponent_plan, endings=None, values=None):
+    """The most that `player` can win against a plan of the opponent. The arrays are work space."""
+    tree = game.trees[player]
+    endings = np.empty(tree.num_sequences) if endings is None else endings
+    values = np.empty(tree.num_states) if values is None else values
+    ending_values(game, player, move_weights(game, 1 - player, opponent_plan), UTILITIES, endings)
+    best_values(tree.level_start, tree.first_sequence, tree.first_child, endings, values)
+    return float(values[0])
+
+
 def weight_of_positions(game, k, opponent_weights):
     """The chance, by the opponent's moves alone, of each position of ply k, where the player itself is to move."""
     num_positions = game.plies[k].num_positions
@@ -168,7 +178,7 @@ def update_regrets(level_start, first_sequence, first_child, endings, values, re
 
 @numba.njit(cache=True, parallel=True)
 def match_regrets(level_start, first_sequence, parent, regrets, weight, plan, total_plan):
-    """Top-down r(s, a) = r(parent of s) sigma(s, a) under regret matching; adds `weight` r to the running sum."""
+    """Adds `weight` r(j) to the running sum, then top-down r(s, a) = r(parent of s) sigma(s, a) under regret matching."""
     for level in range(len(level_start) - 1):
         for s in numba.prange(level_start[level], level_start[level + 1]):
             reach = plan[parent[s]] if level > 0 else 1.0
@@ -177,8 +187,8 @@ def match_regrets(level_start, first_sequence, parent, regrets, weight, plan, to
                 total += regrets[j]
             uniform = 1.0 / (first_sequence[s + 1] - first_sequence[s])
             for j in range(first_sequence[s], first_sequence[s + 1]):
-                plan[j] = reach * (regrets[j] / total if total > 0 else uniform)
                 total_plan[j] += weight * plan[j]
+                plan[j] = reach * (regrets[j] / total if total > 0 else uniform)
 
 
 @numba.njit(cache=True, parallel=True)
