@@ -254,6 +254,11 @@ def parse_history_string(string):
     return MARKS.index(match[1]), history
 
 
+def sense_and_observation(player, window, shown):
+    """The action of a sense, and where its window showed the opponent as a 4-bit mask."""
+    return FIRST_SENSE + window, sum(1 << b for b, mark in enumerate(shown) if mark == MARKS[1 - player])
+
+
 def parse_start(text):
     """The squares of a start such as "x4o0x8"; x and o take turns on different squares, and nobody has won yet."""
     if not re.fullmatch(r"(x[0-8]o[0-8])*(x[0-8])?", text):

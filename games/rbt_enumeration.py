@@ -24,57 +24,7 @@ import numpy as np
 from tmdp_spiel.games import rbt_rules as rules
 from tmdp_spiel.games.rbt_rules import bit_count, rank
 from tmdp_spiel.games.rbt_rules import DRAW, FIRST_SENSE_ACTION, ILLEGAL, LOSS, NUM_SENSES, NUM_SQUARES, WIN
-
-# How an episode can end right after an own sequence, as bits of `PlayerTree.endings`.
-ENDS_LOST, ENDS_DRAWN, ENDS_WON = 1, 2, 4
-
-
-@dataclasses.dataclass
-class PlayerTree:
-    """One player's decision tree in level order, every level's states contiguous."""
-
-    first_sequence: np.ndarray  # int32[S + 1]
-    first_child: np.ndarray  # int32[J + 1]
-    parent: np.ndarray  # int32[S]; J for the first state
-    action: np.ndarray  # int8[J]; squares 0..8, senses 9..12
-    endings: np.ndarray  # uint8[J]; how an episode can end right after the sequence
-    level_start: np.ndarray  # int64[levels + 1]; the states of level d are level_start[d] .. level_start[d + 1]
-    observation: np.ndarray  # uint8[S]; what the sense before a move state showed
-
-    @property
-    def num_states(self):
-        return len(self.parent)
-
-    @property
-    def num_sequences(self):
-        return len(self.action)
-
-
-@dataclasses.dataclass
-class Ply:
-    """The positions after a given number of moves. States are numbered within the level of move states they form."""
-
-    player: int
-    level: int  # the level of the mover's tree that holds its move states
-    next_position: np.ndarray  # int32[N, 9]; the position in the next ply, or ILLEGAL, LOSS, DRAW, WIN
-    first_live: np.ndarray  # int64[N + 1]; the live states of position h are live[first_live[h] .. first_live[h + 1]]
-    live: np.ndarray  # int32[...]
-    first_where: np.ndarray  # int64[states + 1]; state s is live at where[first_where[s] .. first_where[s + 1]]
-    where: np.ndarray  # int32[...]
-
-    @property
-    def num_positions(self):
-        return len(self.next_position)
-
-
-@dataclasses.dataclass
-class Enumeration:
-    """Both trees, and the plies from the first turn on."""
-
-    trees: tuple  # (PlayerTree of x, PlayerTree of o)
-    plies: list
-    description: str  # the game's parameters
-
+from tmdp_spiel.games.rbt_structure import ENDS_DRAWN, ENDS_LOST, ENDS_WON, Enumeration, PlayerTree, Ply, describe
 
 def enumerate_game(start=(), useful_senses=True, forced_wins=True):
     """Enumerates the game that begins after the moves `start`, whose marks both players know."""
@@ -109,12 +59,6 @@ def enumerate_game(start=(), useful_senses=True, forced_wins=True):
         plies.append(Ply(player, len(mine) - 1, next_position, first, live, first_where, where))
         positions = _next_positions(positions, next_position)
     return Enumeration(tuple(_join(levels[player], player, plies) for player in (0, 1)), plies, describe(start, useful_senses, forced_wins))
-
-
-def describe(start, useful_senses, forced_wins):
-    """The game as OpenSpiel writes it."""
-    marks = "".join(f"{'xo'[turn % 2]}{square}" for turn, square in enumerate(start))
-    return f"python_rbt(forced_wins={forced_wins},start={marks},useful_senses={useful_senses})"
 
 
 @dataclasses.dataclass

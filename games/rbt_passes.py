@@ -45,14 +45,26 @@ def ending_values(game, player, opponent_weights, utilities, out):
                            tree.action, out)
 
 
+def value_without_turn(game, player, opponent_weights, utilities):
+    """What `player` gets from games that end before its first turn, which only a late start makes possible."""
+    first = game.plies[0]
+    if first.player == player:
+        return 0.0
+    lost, drawn, won = utilities
+    of_result = {WIN: lost, DRAW: drawn, LOSS: won}
+    return sum(opponent_weights[0][0, square] * of_result.get(int(result), 0.0)
+               for square, result in enumerate(first.next_position[0]))
+
+
 def best_response_value(game, player, opponent_plan, endings=None, values=None):
     """The most that `player` can win against a plan of the opponent. The arrays are work space."""
     tree = game.trees[player]
     endings = np.empty(tree.num_sequences) if endings is None else endings
     values = np.empty(tree.num_states) if values is None else values
-    ending_values(game, player, move_weights(game, 1 - player, opponent_plan), UTILITIES, endings)
+    weights = move_weights(game, 1 - player, opponent_plan)
+    ending_values(game, player, weights, UTILITIES, endings)
     best_values(tree.level_start, tree.first_sequence, tree.first_child, endings, values)
-    return float(values[0])
+    return float(values[0]) + value_without_turn(game, player, weights, UTILITIES)
 
 
 def weight_of_positions(game, k, opponent_weights):
