@@ -26,7 +26,8 @@ _PREDICTIVE = flags.DEFINE_bool("predictive", True, "predictive CFR+ with quadra
 _LEAST_PROBABILITY = flags.DEFINE_float("least_probability", rbt_equilibrium.LEAST_PROBABILITY, "rarer actions are pruned")
 _LEAST_REACH = flags.DEFINE_float("least_reach", rbt_equilibrium.LEAST_REACH, "sequences played more rarely are pruned")
 _THREADS = flags.DEFINE_integer("threads", None, "threads to use; the result does not depend on it", lower_bound=1)
-_CHECK = flags.DEFINE_string("check", None, "measure a written policy instead of solving; 'shipped' for the package's own")
+_CHECK = flags.DEFINE_bool("check", False, "measure a written policy instead of solving")
+_POLICY = flags.DEFINE_string("policy", str(rbt_equilibrium.SHIPPED), "with --check, the file; by default the shipped one")
 _WORST = flags.DEFINE_float("worst", 0.003, "with --check, the largest exploitability that is accepted")
 
 
@@ -36,7 +37,7 @@ def main(argv):
     if _THREADS.value:
         numba.set_num_threads(_THREADS.value)
     if _CHECK.value:
-        check(rbt_equilibrium.SHIPPED if _CHECK.value == "shipped" else _CHECK.value)
+        check(_POLICY.value)
     else:
         solve()
 

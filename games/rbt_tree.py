@@ -30,6 +30,11 @@ def enumeration(game):
     return _enumeration(game.start, game.useful_senses, game.forced_wins)
 
 
+def forget_enumeration():
+    """Gives back the memory of the game that was enumerated last."""
+    _enumeration.cache_clear()
+
+
 @functools.lru_cache(maxsize=1)
 def _enumeration(start, useful_senses, forced_wins):
     path = _cache_path("enumeration", describe(start, useful_senses, forced_wins))

@@ -94,12 +94,8 @@ def test_the_pruning_rules_do_not_change_the_value(start):
 
 
 def test_the_number_of_threads_changes_no_bit():
-    threads = numba.get_num_threads()
-    try:
-        numba.set_num_threads(1)
-        _, alone = solved(MEDIUM, 5)
-    finally:
-        numba.set_num_threads(threads)
+    _, alone = solved(MEDIUM, 5)
+    numba.set_num_threads(numba.config.NUMBA_NUM_THREADS)
     _, together = solved(MEDIUM, 5)
     for player in (0, 1):
         np.testing.assert_array_equal(alone.average_plan(player), together.average_plan(player))
@@ -144,7 +140,7 @@ def test_bad_checkpoints_are_refused(tmp_path):
 
 
 def command(folder, name, *more):
-    return [sys.executable, "-m", "experiments.solve_rbt", f"--game={MEDIUM}", "--iterations=60", "--checkpoint_every=1",
+    return [sys.executable, "-m", "experiments.solve_rbt", f"--game={MEDIUM}", "--iterations=60", "--checkpoint_every=1", "--threads=1",
             f"--output={folder / name}.bin", f"--checkpoint={folder / name}.npz", *more]
 
 

@@ -5,8 +5,9 @@ import pyspiel
 import pytest
 from open_spiel.python import policy as policy_lib
 
+from experiments import benchmark_rbt
 from tmdp_spiel import build
-from tmdp_spiel.games import rbt, rbt_tree
+from tmdp_spiel.games import rbt_tree
 
 # Late starts, small enough for a traversal of all histories: o to move, x to move and able to win at once, rules off.
 REDUCED = (
@@ -53,10 +54,19 @@ def test_chances_equal_those_of_the_traversal(parameters, player):
         compiled = rbt_tree.build_tree_mdp(game, player, opponent)
         traversed = build.build_tree(game, player, opponent)
         assert compiled.best_response()[0] == pytest.approx(traversed.best_response()[0], abs=1e-12)
-        to_traversed = [traversed.tree.state_index(compiled.tree.state_string(s)) for s in range(compiled.tree.num_states)]
-        np.testing.assert_allclose(compiled.reach, traversed.reach[to_traversed], atol=1e-12)
-        np.testing.assert_allclose(sorted(zip(compiled.outcome_return, compiled.outcome_probability)),
-                                   sorted(zip(traversed.outcome_return, traversed.outcome_probability)), atol=1e-12)
+        for state in range(compiled.tree.num_states):
+            other = traversed.tree.state_index(compiled.tree.state_string(state))
+            assert compiled.reach[state] == pytest.approx(traversed.reach[other], abs=1e-12)
+            for j, k in zip(range(*compiled.tree.first_sequence[state : state + 2]),
+                            range(*traversed.tree.first_sequence[other : other + 2])):
+                assert outcomes(compiled, j) == pytest.approx(outcomes(traversed, k), abs=1e-12)
+        root = compiled.tree.num_sequences
+        assert outcomes(compiled, root) == pytest.approx(outcomes(traversed, root), abs=1e-12)
+
+
+def outcomes(mdp, sequence):
+    places = range(mdp.first_outcome[sequence], mdp.first_outcome[sequence + 1])
+    return {mdp.outcome_return[place]: mdp.outcome_probability[place] for place in places}
 
 
 def random_policy(game, player):
@@ -64,3 +74,15 @@ def random_policy(game, player):
     tree = rbt_tree.decision_tree(game, player)
     rows = [rng.dirichlet(np.ones(count)) for count in np.diff(tree.first_sequence)]
     return rbt_tree.array_policy(game, {player: np.concatenate(rows)})
+
+
+@pytest.mark.parametrize("parameters", REDUCED, ids=str)
+def test_histories_are_counted_without_visiting_them(parameters):
+    game = load(**parameters)
+    stack, visited = [game.new_initial_state()], 0
+    while stack:
+        state = stack.pop()
+        visited += 1
+        if not state.is_terminal():
+            stack.extend(state.child(action) for action in state.legal_actions())
+    assert benchmark_rbt.num_histories(rbt_tree.enumeration(game)) == visited
