@@ -22,7 +22,7 @@ _RESUME = flags.DEFINE_bool("resume", False, "continue from the checkpoint")
 _CHECKPOINT_EVERY = flags.DEFINE_integer("checkpoint_every", 25, "iterations between checkpoints", lower_bound=1)
 _REPORT_EVERY = flags.DEFINE_integer("report_every", 10, "iterations between measurements", lower_bound=1)
 _GAME = flags.DEFINE_string("game", "python_rbt", "the game with its parameters, such as python_rbt(forced_wins=False)")
-_PREDICTIVE = flags.DEFINE_bool("predictive", True, "predictive CFR+ with quadratic averaging; else CFR+ with linear")
+_DISCOUNTED = flags.DEFINE_bool("discounted", True, "discounted CFR+ with quadratic averaging; else CFR+ with linear")
 _LEAST_PROBABILITY = flags.DEFINE_float("least_probability", rbt_equilibrium.LEAST_PROBABILITY, "rarer actions are pruned")
 _LEAST_REACH = flags.DEFINE_float("least_reach", rbt_equilibrium.LEAST_REACH, "sequences played more rarely are pruned")
 _THREADS = flags.DEFINE_integer("threads", None, "threads to use; the result does not depend on it", lower_bound=1)
@@ -50,7 +50,7 @@ def solve():
     enumerated = rbt_tree.enumeration(game)
     for mark, tree in zip("xo", enumerated.trees):
         print(f"{mark}: {tree.num_states:,} states, {tree.num_sequences:,} sequences", flush=True)
-    solver = rbt_equilibrium.CFRPlus(enumerated, predictive=_PREDICTIVE.value)
+    solver = rbt_equilibrium.CFRPlus(enumerated, **({} if _DISCOUNTED.value else {"discount": None}))
     rbt_equilibrium.solve(
         solver, iterations=_ITERATIONS.value, target_exploitability=_TARGET.value, checkpoint=checkpoint,
         checkpoint_every=_CHECKPOINT_EVERY.value, report_every=_REPORT_EVERY.value, report=Progress())

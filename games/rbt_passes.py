@@ -165,12 +165,11 @@ def best_values(level_start, first_sequence, first_child, endings, values):
 
 
 @numba.njit(cache=True, parallel=True)
-def update_regrets(level_start, first_sequence, first_child, endings, values, regrets, matched, predictive):
-    """One CFR+ update, bottom-up: R(s, a) <- max(0, R(s, a) + d(s, a)) with d(s, a) = q(s, a) - v(s).
+def update_regrets(level_start, first_sequence, first_child, endings, values, regrets, discount):
+    """One update, bottom-up: R(s, a) <- max(0, discount R(s, a) + q(s, a) - v(s)); the discount of CFR+ is 1.
 
     q(s, a) = e(s, a) + sum over the children c of v(c), and v(s) = sum over a of sigma(s, a) q(s, a) with sigma(s, .) in
-    proportion to `matched`, uniform if that is zero. Then sets what the next sigma will be matched to: the regrets, or, if
-    predictive, what they will be if the next d is the same as this one. Overwrites `endings` with q.
+    proportion to R(s, .), uniform if that is zero. Overwrites `endings` with q.
     """
     for level in range(len(level_start) - 2, -1, -1):
         for s in numba.prange(level_start[level], level_start[level + 1]):
@@ -180,30 +179,28 @@ def update_regrets(level_start, first_sequence, first_child, endings, values, re
                 for c in range(first_child[j], first_child[j + 1]):
                     value += values[c]
                 endings[j] = value
-                total += matched[j]
-                weighted += matched[j] * value
+                total += regrets[j]
+                weighted += regrets[j] * value
                 plain += value
             state_value = weighted / total if total > 0 else plain / (first_sequence[s + 1] - first_sequence[s])
             for j in range(first_sequence[s], first_sequence[s + 1]):
-                difference = endings[j] - state_value
-                regrets[j] = max(0.0, regrets[j] + difference)
-                matched[j] = max(0.0, regrets[j] + difference) if predictive else regrets[j]
+                regrets[j] = max(0.0, discount * regrets[j] + endings[j] - state_value)
             values[s] = state_value
 
 
 @numba.njit(cache=True, parallel=True)
-def match_regrets(level_start, first_sequence, parent, matched, weight, plan, total_plan):
+def match_regrets(level_start, first_sequence, parent, regrets, weight, plan, total_plan):
     """Adds `weight` r(j) to the running sum; then, top-down, r(s, a) = r(parent of s) sigma(s, a) by regret matching."""
     for level in range(len(level_start) - 1):
         for s in numba.prange(level_start[level], level_start[level + 1]):
             reach = plan[parent[s]] if level > 0 else 1.0
             total = 0.0
             for j in range(first_sequence[s], first_sequence[s + 1]):
-                total += matched[j]
+                total += regrets[j]
             uniform = 1.0 / (first_sequence[s + 1] - first_sequence[s])
             for j in range(first_sequence[s], first_sequence[s + 1]):
                 total_plan[j] += weight * plan[j]
-                plan[j] = reach * (matched[j] / total if total > 0 else uniform)
+                plan[j] = reach * (regrets[j] / total if total > 0 else uniform)
 
 
 @numba.njit(cache=True, parallel=True)
