@@ -21,8 +21,8 @@ from tmdp_spiel.games import rbt_passes as passes
 from tmdp_spiel.games import rbt_policy, rbt_policy_file, rbt_tree
 
 SHIPPED = pathlib.Path(__file__).parent / "data" / "rbt_equilibrium.bin"
-LEAST_PROBABILITY = 0.02  # pruning keeps the exploitability and makes the file a few megabytes
-LEAST_REACH = 1e-4
+LEAST_PROBABILITY = 0.003  # what is rarer is pruned, which makes the policy smaller and hardly worse
+LEAST_REACH = 1e-6
 
 
 class CFRPlus:

@@ -64,7 +64,7 @@ def best_response_value(game, player, opponent_plan, endings=None, values=None):
     weights = move_weights(game, 1 - player, opponent_plan)
     ending_values(game, player, weights, UTILITIES, endings)
     best_values(tree.level_start, tree.first_sequence, tree.first_child, endings, values)
-    return float(values[0]) + value_without_turn(game, player, weights, UTILITIES)
+    return float(values[0] + value_without_turn(game, player, weights, UTILITIES))
 
 
 def weight_of_positions(game, k, opponent_weights):

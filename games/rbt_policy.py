@@ -46,7 +46,7 @@ class Support:
     num_actions: np.ndarray  # uint8[states]
     observation: np.ndarray  # uint8[states]; what the sense before a move state showed
     action: np.ndarray  # uint8[sequences]
-    weight: np.ndarray  # uint8[sequences]; probabilities are in proportion to the weights of a state
+    weight: np.ndarray  # uint16[sequences]; probabilities are in proportion to the weights of a state
     num_children: np.ndarray  # uint8[sequences]
 
     def __post_init__(self):
@@ -124,7 +124,7 @@ def prune(tree, plan, *, least_probability, least_reach):
     """The support of a plan in sequence form without its rarest parts.
 
     At every state the most likely action stays. Another one stays if its probability is at least `least_probability`
-    and the plan's reach of it at least `least_reach`. Probabilities are rounded to multiples of about 1/255.
+    and the plan's reach of it at least `least_reach`. Probabilities are rounded to multiples of about 1/65535.
     """
     policy = np.empty(tree.num_sequences)
     rbt_passes.policy_of_plan(tree.first_sequence, plan, policy)
@@ -142,7 +142,7 @@ def prune(tree, plan, *, least_probability, least_reach):
 @numba.njit(cache=True)
 def _prune(first_sequence, first_child, plan, policy, least_probability, least_reach):
     """The weights of the sequences that stay, 0 for the others, and the states that can then be reached."""
-    weight = np.zeros(len(policy), dtype=np.uint8)
+    weight = np.zeros(len(policy), dtype=np.uint16)
     reached = np.zeros(len(first_sequence) - 1, dtype=np.bool_)
     reached[0] = True
     for s in range(len(reached)):
@@ -156,7 +156,7 @@ def _prune(first_sequence, first_child, plan, policy, least_probability, least_r
                 kept += policy[j]
         for j in range(first, end):
             if j == best or (policy[j] >= least_probability and plan[j] >= least_reach):
-                weight[j] = max(1, round(255 * policy[j] / kept))
+                weight[j] = max(1, round(65535 * policy[j] / kept))
                 for c in range(first_child[j], first_child[j + 1]):
                     reached[c] = True
     return weight, reached

@@ -1,10 +1,11 @@
 """The file format of a solved RBT: a line of JSON about the solution, then the compressed supports of both policies.
 
-The first line records the game, the best-response values that were measured, and the length and SHA-256 of what follows,
+The first line records the game, the best-response values that were measured, and the lengths and SHA-256 of what follows,
 so that a truncated or altered file is refused. The rest is LZMA of the columns of the two supports, one after another.
 """
 
 import hashlib
+import io
 import json
 import lzma
 import os
@@ -15,14 +16,20 @@ import numpy as np
 from tmdp_spiel.games.rbt_policy import Support
 
 _FORMAT = "tmdp-spiel RBT policy 1"
-_COLUMNS = ("num_actions", "observation", "action", "weight", "num_children")
+_COLUMNS = {
+    "num_actions": np.dtype("u1"),
+    "observation": np.dtype("u1"),
+    "action": np.dtype("u1"),
+    "weight": np.dtype("<u2"),
+    "num_children": np.dtype("u1"),
+}
 
 
 def write(path, supports, facts):
     """Writes the supports of x and o, and the facts about them, to a new file that appears whole or not at all."""
     path = pathlib.Path(path)
-    columns = [getattr(support, name) for support in supports for name in _COLUMNS]
-    body = lzma.compress(b"".join(column.tobytes() for column in columns), preset=9 | lzma.PRESET_EXTREME)
+    columns = [getattr(support, name).astype(dtype).tobytes() for support in supports for name, dtype in _COLUMNS.items()]
+    body = lzma.compress(b"".join(columns), preset=9 | lzma.PRESET_EXTREME)
     lengths = [len(column) for column in columns]
     head = {"format": _FORMAT, **facts, "lengths": lengths, "bytes": len(body), **_digest(facts, lengths, body)}
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -48,9 +55,14 @@ def read(path):
         raise ValueError(f"{path} is truncated or altered: {len(body)} bytes follow its first line, not {size}")
     if _digest(head, lengths, body)["sha256"] != digest:
         raise ValueError(f"{path} is altered: its SHA-256 does not match; install the package again or solve again")
-    columns = np.split(np.frombuffer(lzma.decompress(body), np.uint8), np.cumsum(lengths)[:-1])
+    stream = io.BytesIO(lzma.decompress(body))
+    columns = [stream.read(length) for length in lengths]
     half = len(_COLUMNS)
-    return tuple(Support(*columns[player * half : (player + 1) * half]) for player in (0, 1)), head
+    return tuple(_support(columns[player * half : (player + 1) * half]) for player in (0, 1)), head
+
+
+def _support(columns):
+    return Support(*(np.frombuffer(column, dtype) for column, dtype in zip(columns, _COLUMNS.values())))
 
 
 def _digest(facts, lengths, body):
