@@ -47,7 +47,7 @@ def _warm_up():
     solver = rbt_equilibrium.CFRPlus(rbt_tree.enumeration(game))
     solver.iterate()
     solver.best_response_values()
-    rbt_tree.build_tree_mdp(game, 0, rbt_equilibrium.pruned_policy(game, solver))
+    rbt_tree.build_tree_mdp(game, 0, rbt_equilibrium.pruned_policy(game, solver.average_plans()))
     rbt_tree.forget_enumeration()
 
 

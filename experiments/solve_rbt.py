@@ -55,7 +55,8 @@ def solve():
         solver, iterations=_ITERATIONS.value, target_exploitability=_TARGET.value, checkpoint=checkpoint,
         checkpoint_every=_CHECKPOINT_EVERY.value, report_every=_REPORT_EVERY.value, report=Progress())
     policy = rbt_equilibrium.pruned_policy(
-        game, solver, least_probability=_LEAST_PROBABILITY.value, least_reach=_LEAST_REACH.value)
+        game, solver.average_plans(), least_probability=_LEAST_PROBABILITY.value, least_reach=_LEAST_REACH.value,
+        iterations=solver.iteration)
     rbt_equilibrium.save_policy(policy, _OUTPUT.value)
     size = pathlib.Path(_OUTPUT.value).stat().st_size
     print(f"wrote {_OUTPUT.value}: {size / 1e6:.2f} MB, exploitability {policy.exploitability:.6f} after pruning")

@@ -75,6 +75,10 @@ class CFRPlus:
         """The weighted average of a player's policies so far, in sequence form."""
         return self._total_plans[player] / sum(t**self.averaging_power for t in range(1, self.iteration + 1))
 
+    def average_plans(self):
+        """The averages of x and of o."""
+        return [self.average_plan(player) for player in (0, 1)]
+
     def best_response_values(self):
         """What x and o can each win against the other's average plan, in the game's utilities."""
         return tuple(passes.best_response_value(self.game, player, self.average_plan(1 - player), self._endings[player],
@@ -168,19 +172,22 @@ def best_response_values(game, policy):
                  for player in (0, 1))
 
 
-def pruned_policy(game, solver, *, least_probability=LEAST_PROBABILITY, least_reach=LEAST_REACH):
-    """The solver's average policy without its rarest parts, its exploitability measured after pruning."""
+def pruned_policy(game, plans, *, least_probability=LEAST_PROBABILITY, least_reach=LEAST_REACH, **facts):
+    """The plans of x and o without their rarest parts, as a policy; its exploitability is measured after pruning.
+
+    facts: what else should be recorded with it, such as the number of iterations.
+    """
     supports = tuple(
-        rbt_policy.prune(tree, solver.average_plan(player), least_probability=least_probability, least_reach=least_reach)
-        for player, tree in enumerate(solver.game.trees))
+        rbt_policy.prune(tree, plan, least_probability=least_probability, least_reach=least_reach)
+        for tree, plan in zip(rbt_tree.enumeration(game).trees, plans))
     policy = rbt_policy.SupportPolicy(game, supports, {})
-    values = best_response_values(game, policy)
+    best_response_x, best_response_o = best_response_values(game, policy)
     policy.facts = {
         "game": str(game),
-        "iterations": solver.iteration,
-        "best_response_x": values[0],
-        "best_response_o": values[1],
-        "exploitability": sum(values) / 2,
+        **facts,
+        "best_response_x": best_response_x,
+        "best_response_o": best_response_o,
+        "exploitability": (best_response_x + best_response_o) / 2,
     }
     return policy
 

@@ -178,7 +178,7 @@ def test_solving_over_a_checkpoint_needs_consent(tmp_path):
 
 def test_pruned_policy_keeps_the_exploitability_and_survives_its_file(tmp_path):
     game, solver = solved(MEDIUM, 60)
-    policy = rbt_equilibrium.pruned_policy(game, solver, least_probability=0.01, least_reach=1e-5)
+    policy = rbt_equilibrium.pruned_policy(game, solver.average_plans(), iterations=60)
     assert policy.exploitability < sum(solver.best_response_values()) / 2 + 0.003
     path = tmp_path / "policy.bin"
     rbt_equilibrium.save_policy(policy, path)
@@ -201,7 +201,7 @@ def assert_same_policy(game, one, other):
 def test_truncated_and_altered_policy_files_are_refused(tmp_path):
     game, solver = solved(SMALL, 20)
     path = tmp_path / "policy.bin"
-    rbt_equilibrium.save_policy(rbt_equilibrium.pruned_policy(game, solver), path)
+    rbt_equilibrium.save_policy(rbt_equilibrium.pruned_policy(game, solver.average_plans(), iterations=20), path)
     content = path.read_bytes()
     body = content.index(b"\n") + 1
     for cut in (0, 1, body // 2, body, len(content) - 1):
@@ -219,7 +219,7 @@ def test_truncated_and_altered_policy_files_are_refused(tmp_path):
 
 def test_a_policy_of_another_game_is_refused():
     game, solver = solved(SMALL, 20)
-    policy = rbt_equilibrium.pruned_policy(game, solver)
+    policy = rbt_equilibrium.pruned_policy(game, solver.average_plans())
     with pytest.raises(ValueError, match="other rules"):
         rbt_tree.sequence_probabilities(pyspiel.load_game(TINY), 0, policy)
 
