@@ -1,5 +1,7 @@
 """The information-state strings of RBT's trees, computed from the arrays: ten million strings would not fit."""
 
+import numpy as np
+
 from tmdp_spiel.games import rbt
 from tmdp_spiel.games.rbt_rules import FIRST_SENSE_ACTION
 
@@ -31,7 +33,7 @@ class RBTNames:
 
     def _state_of(self, sequence):
         """The state a sequence belongs to: the last that begins at or before it."""
-        return int(self._tree.first_sequence.searchsorted(sequence, side="right")) - 1
+        return int(self._tree.first_sequence.searchsorted(np.int32(sequence), side="right")) - 1
 
     def _shown(self, window, observation, own):
         return "".join(
