@@ -5,7 +5,6 @@ r"""Reconnaissance Blind Tic-Tac-Toe in the terminal, a person against the equil
 
 import numpy as np
 from absl import app, flags
-from open_spiel.python.bots import policy as policy_bot
 
 from tmdp_spiel.games import rbt, rbt_equilibrium
 
@@ -25,7 +24,7 @@ def main(argv):
         raise app.UsageError(f"unexpected arguments {argv[1:]}")
     human = rbt.MARKS.index(_MARK.value)
     policy = rbt_equilibrium.load_policy(_POLICY.value)
-    bot = policy_bot.PolicyBot(1 - human, np.random.RandomState(_SEED.value), policy)
+    rng = np.random.default_rng(_SEED.value)
     state = policy.game.new_initial_state()
     print(_HELP)
     while not state.is_terminal():
@@ -36,7 +35,8 @@ def main(argv):
                 print("\nGood-bye.")
                 return
         else:
-            action = bot.step(state)
+            chances = policy.action_probabilities(state)
+            action = int(rng.choice(list(chances), p=list(chances.values())))
             print(f"{rbt.MARKS[1 - human]} {'senses' if action >= rbt.FIRST_SENSE else 'moves'}.")
         state.apply_action(action)
     print("\nThe game is over. The board:")

@@ -130,6 +130,9 @@ def test_bots_play_the_shipped_equilibrium(game):
         state = game.new_initial_state()
         while not state.is_terminal():
             legal = state.legal_actions()
-            state.apply_action(bot.step(state) if state.current_player() == 0 else rng.choice(legal))
+            if state.current_player() == 1:
+                state.apply_action(rng.choice(legal))
+            else:  # OpenSpiel's PolicyBot takes [0] for no action at all
+                state.apply_action(0 if legal == [0] else bot.step(state))
         returns.append(state.returns()[0])
     assert np.mean(returns) > 0.5, "a random player loses to it most of the time"
