@@ -1,0 +1,149 @@
+r"""Time and memory of Reconnaissance Blind Tic-Tac-Toe: enumeration, solving, tree MDPs, and OpenSpiel's own CFR+.
+
+  python -m experiments.benchmark_rbt
+
+Every stage runs in a process of its own, so that its peak memory is its own.
+"""
+
+import json
+import os
+import pathlib
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+import pyspiel
+from absl import app
+
+from tmdp_spiel.games import rbt_equilibrium, rbt_passes, rbt_tree
+
+_SMALL = "python_rbt(start=x4o0x8o2x1)"  # small enough for OpenSpiel's solver on a game in Python
+_TIMED_ITERATIONS = 10
+
+
+def run():
+    """Measures every stage and prints a table."""
+    with tempfile.TemporaryDirectory() as cache:
+        print(f"{'':52}{'time':>12}{'peak memory':>14}")
+        for stage in STAGES:
+            measured = _in_own_process(stage, cache)
+            print(f"{measured['what']:52}{measured['seconds']:>10.2f} s{measured['gibibytes']:>10.2f} GiB", flush=True)
+            if "remark" in measured:
+                print(f"    {measured['remark']}", flush=True)
+
+
+def _in_own_process(stage, cache):
+    done = subprocess.run([sys.executable, "-m", "experiments.benchmark_rbt", stage], check=True, stdout=subprocess.PIPE,
+                          cwd=pathlib.Path(__file__).parents[1], env={**os.environ, "TMDP_SPIEL_CACHE": cache})
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def _warm_up():
+    """Compiles the kernels on a small game."""
+    game = pyspiel.load_game(_SMALL)
+    solver = rbt_equilibrium.CFRPlus(rbt_tree.enumeration(game))
+    solver.iterate()
+    solver.best_response_values()
+    rbt_tree.build_tree_mdp(game, 0, rbt_equilibrium.pruned_policy(game, solver.average_plans()))
+    rbt_tree.forget_enumeration()
+
+
+def enumerate_trees():
+    game = pyspiel.load_game("python_rbt")
+    seconds = _timed(lambda: rbt_tree.enumeration(game))
+    counts = "; ".join(f"{mark}: {tree.num_states:,} states, {tree.num_sequences:,} sequences"
+                       for mark, tree in zip("xo", rbt_tree.enumeration(game).trees))
+    return {"what": "enumerate both trees and save them", "seconds": seconds, "remark": counts}
+
+
+def reload_trees():
+    game = pyspiel.load_game("python_rbt")
+    return {"what": "open both trees again", "seconds": _timed(lambda: [rbt_tree.decision_tree(game, p) for p in (0, 1)])}
+
+
+def iterate():
+    solver = rbt_equilibrium.CFRPlus(rbt_tree.enumeration(pyspiel.load_game("python_rbt")))
+    solver.iterate()
+    seconds = _timed(lambda: [solver.iterate() for _ in range(_TIMED_ITERATIONS)]) / _TIMED_ITERATIONS
+    measuring = _timed(solver.best_response_values)
+    return {"what": "one CFR+ iteration, both players", "seconds": seconds,
+            "remark": f"exact exploitability: {measuring:.2f} s more whenever it is asked for"}
+
+
+def build_for_x():
+    return _build(0)
+
+
+def build_for_o():
+    return _build(1)
+
+
+def _build(player):
+    game = pyspiel.load_game("python_rbt")
+    seconds = _timed(lambda: rbt_tree.build_tree_mdp(game, player, rbt_equilibrium.shipped_policy()))
+    again = _timed(lambda: rbt_tree.build_tree_mdp(game, player, rbt_equilibrium.shipped_policy()))
+    return {"what": f"tree MDP of {'xo'[player]} against the shipped equilibrium", "seconds": seconds,
+            "remark": f"opened again from the cache: {again:.2f} s"}
+
+
+def openspiel_cfr_plus():
+    """OpenSpiel's CFR+ visits every history in every iteration; its speed on a small start is extrapolated."""
+    small = pyspiel.load_game(_SMALL)
+    solver = pyspiel.CFRPlusSolver(small)
+    solver.evaluate_and_update_policy()
+    seconds = _timed(solver.evaluate_and_update_policy)
+    speed = 2 * num_histories(rbt_tree.enumeration(small)) / seconds  # one traversal for each player
+    histories = num_histories(rbt_tree.enumeration(pyspiel.load_game("python_rbt")))
+    years = 2 * histories / speed / (365.25 * 24 * 3600)
+    return {"what": "OpenSpiel's CFR+, one iteration of a small start", "seconds": seconds,
+            "remark": f"{speed:,.0f} histories a second; the whole game has {histories:,} histories, so an iteration of it would "
+                      f"take {years * 365.25:,.0f} days"}
+
+
+def num_histories(game):
+    """The number of histories, terminal ones included: pairs of what x and o may each know at a position.
+
+    With every r(j) = 1 the weight w(h, a) of a move counts the live states in which it is legal.
+    """
+    counts = [rbt_passes.move_weights(game, player, np.ones(tree.num_sequences)) for player, tree in enumerate(game.trees)]
+    total = 0
+    knowledge = [np.ones(1), np.ones(1)]  # per player: the number of its last sequences at each position of the ply
+    for k, ply in enumerate(game.plies):
+        mine, theirs = knowledge[ply.player], knowledge[1 - ply.player]
+        moves = counts[ply.player][k]
+        live = np.diff(ply.first_live)
+        to_sense = 0 if ply.level == 0 else mine  # x's first turn begins with the move
+        total += (theirs * (to_sense + live)).sum() + (theirs[:, None] * np.where(ply.next_position < -1, moves, 0)).sum()
+        goes_on = ply.next_position >= 0
+        knowledge[ply.player] = moves[goes_on]
+        knowledge[1 - ply.player] = np.broadcast_to(theirs[:, None], moves.shape)[goes_on]
+    return int(total)
+
+
+def _timed(function):
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+STAGES = {function.__name__: function for function in (
+    enumerate_trees, reload_trees, iterate, build_for_x, build_for_o, openspiel_cfr_plus)}
+
+
+def main(argv):
+    if len(argv) == 1:
+        run()
+        return
+    if argv[1] not in STAGES:
+        raise app.UsageError(f"no stage is called {argv[1]!r}; there are {', '.join(STAGES)}")
+    _warm_up()
+    measured = STAGES[argv[1]]()
+    measured["gibibytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(json.dumps(measured))
+
+
+if __name__ == "__main__":
+    app.run(main)

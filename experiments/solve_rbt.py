@@ -1,0 +1,94 @@
+r"""Solves Reconnaissance Blind Tic-Tac-Toe by CFR+ and writes its equilibrium; or re-checks one that was written.
+
+  python -m experiments.solve_rbt --iterations=200 --output=results/rbt_equilibrium.bin
+  python -m experiments.solve_rbt --resume            # goes on after an interruption, to the same numbers
+  python -m experiments.solve_rbt --check             # measures the exploitability of the shipped equilibrium again
+"""
+
+import pathlib
+import time
+
+import numba
+import pyspiel
+from absl import app, flags
+
+from tmdp_spiel.games import rbt_equilibrium, rbt_tree
+
+_ITERATIONS = flags.DEFINE_integer("iterations", 200, "CFR+ iterations in all, those of a resumed run included", lower_bound=1)
+_TARGET = flags.DEFINE_float("target", 0.0, "stop as soon as the exploitability is at most this")
+_OUTPUT = flags.DEFINE_string("output", "results/rbt_equilibrium.bin", "file for the pruned policy")
+_CHECKPOINT = flags.DEFINE_string("checkpoint", "results/rbt_checkpoint.npz", "file for the state of the solver")
+_RESUME = flags.DEFINE_bool("resume", False, "continue from the checkpoint")
+_CHECKPOINT_EVERY = flags.DEFINE_integer("checkpoint_every", 25, "iterations between checkpoints", lower_bound=1)
+_REPORT_EVERY = flags.DEFINE_integer("report_every", 10, "iterations between measurements", lower_bound=1)
+_GAME = flags.DEFINE_string("game", "python_rbt", "the game with its parameters, such as python_rbt(forced_wins=False)")
+_DISCOUNTED = flags.DEFINE_bool("discounted", True, "discounted CFR+ with quadratic averaging; else CFR+ with linear")
+_LEAST_PROBABILITY = flags.DEFINE_float("least_probability", rbt_equilibrium.LEAST_PROBABILITY, "rarer actions are pruned")
+_LEAST_REACH = flags.DEFINE_float("least_reach", rbt_equilibrium.LEAST_REACH, "sequences played more rarely are pruned")
+_THREADS = flags.DEFINE_integer("threads", None, "threads to use; the result does not depend on it", lower_bound=1)
+_CHECK = flags.DEFINE_bool("check", False, "measure a written policy instead of solving")
+_POLICY = flags.DEFINE_string("policy", str(rbt_equilibrium.SHIPPED), "with --check, the file; by default the shipped one")
+_WORST = flags.DEFINE_float("worst", 0.003, "with --check, the largest exploitability that is accepted")
+
+
+def main(argv):
+    if len(argv) > 1:
+        raise app.UsageError(f"unexpected arguments {argv[1:]}")
+    if _THREADS.value:
+        numba.set_num_threads(_THREADS.value)
+    if _CHECK.value:
+        check(_POLICY.value)
+    else:
+        solve()
+
+
+def solve():
+    checkpoint = pathlib.Path(_CHECKPOINT.value)
+    if checkpoint.exists() and not _RESUME.value:
+        raise app.UsageError(f"{checkpoint} exists: pass --resume to continue from it, or delete it to begin anew")
+    game = pyspiel.load_game(_GAME.value)
+    enumerated = rbt_tree.enumeration(game)
+    for mark, tree in zip("xo", enumerated.trees):
+        print(f"{mark}: {tree.num_states:,} states, {tree.num_sequences:,} sequences", flush=True)
+    solver = rbt_equilibrium.CFRPlus(enumerated, **({} if _DISCOUNTED.value else {"discount": None}))
+    rbt_equilibrium.solve(
+        solver, iterations=_ITERATIONS.value, target_exploitability=_TARGET.value, checkpoint=checkpoint,
+        checkpoint_every=_CHECKPOINT_EVERY.value, report_every=_REPORT_EVERY.value, report=Progress())
+    policy = rbt_equilibrium.pruned_policy(
+        game, solver.average_plans(), least_probability=_LEAST_PROBABILITY.value, least_reach=_LEAST_REACH.value,
+        iterations=solver.iteration)
+    rbt_equilibrium.save_policy(policy, _OUTPUT.value)
+    size = pathlib.Path(_OUTPUT.value).stat().st_size
+    print(f"wrote {_OUTPUT.value}: {size / 1e6:.2f} MB, exploitability {policy.exploitability:.6f} after pruning")
+
+
+class Progress:
+    """Prints a line per measurement."""
+
+    def __init__(self):
+        self._time, self._iteration = time.perf_counter(), None
+
+    def __call__(self, iteration, values):
+        now = time.perf_counter()
+        speed = f", {(now - self._time) / (iteration - self._iteration):.2f} s an iteration" if self._iteration else ""
+        self._time, self._iteration = now, iteration
+        print(f"iteration {iteration}: {describe(values)}{speed}", flush=True)
+
+
+def describe(values):
+    return (f"exploitability {sum(values) / 2:.6f}, the value for x lies between {-values[1]:.6f} and {values[0]:.6f}")
+
+
+def check(path):
+    policy = rbt_equilibrium.load_policy(path)
+    values = rbt_equilibrium.best_response_values(policy.game, policy)
+    measured, recorded = sum(values) / 2, policy.exploitability
+    print(f"{path}: {describe(values)}; recorded {recorded:.6f}")
+    if abs(measured - recorded) > 1e-9:
+        raise SystemExit("the recorded exploitability is not what was measured")
+    if measured > _WORST.value:
+        raise SystemExit(f"the exploitability exceeds {_WORST.value}")
+
+
+if __name__ == "__main__":
+    app.run(main)

@@ -1,0 +1,234 @@
+"""The factored solver against OpenSpiel's, its checkpoints, and the files of its policies."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import numba
+import numpy as np
+import pyspiel
+import pytest
+from open_spiel.python import policy as policy_lib
+from open_spiel.python.algorithms import exploitability, expected_game_score, gambit
+
+from tmdp_spiel.games import rbt_equilibrium, rbt_policy_file, rbt_tree
+from tmdp_spiel.games.rbt_equilibrium import CFRPlus
+
+ROOT = pathlib.Path(__file__).parents[2]
+TINY = "python_rbt(start=x0o4x8o2x1o7)"
+SMALL = "python_rbt(start=x4o0x8o2x1)"
+MEDIUM = "python_rbt(start=x4o0)"
+WITHOUT_RULES = "python_rbt(start=x4o0x8o2x1,useful_senses=False,forced_wins=False)"
+X_CAN_WIN_AT_ONCE = "python_rbt(start=x0o8x1o4x5o3)"
+
+
+def solved(game_string, iterations, **options):
+    game = pyspiel.load_game(game_string)
+    solver = CFRPlus(rbt_tree.enumeration(game), **options)
+    rbt_equilibrium.solve(solver, iterations=iterations)
+    return game, solver
+
+
+def average_policy(game, solver):
+    return rbt_tree.array_policy(game, {
+        player: policy_of(solver.game.trees[player], solver.average_plan(player)) for player in (0, 1)})
+
+
+def policy_of(tree, plan):
+    totals = np.add.reduceat(plan, tree.first_sequence[:-1])
+    counts = np.diff(tree.first_sequence)
+    return np.where(np.repeat(totals, counts) > 0, plan / np.repeat(np.maximum(totals, 1e-300), counts), np.repeat(1 / counts, counts))
+
+
+@pytest.mark.parametrize("game_string", (TINY, SMALL, WITHOUT_RULES, X_CAN_WIN_AT_ONCE))
+def test_cfr_plus_is_openspiels_iteration_by_iteration(game_string):
+    game = pyspiel.load_game(game_string)
+    in_cpp = pyspiel.load_efg_game(gambit.export_gambit(game))  # the same game as a table, which C++ traverses quickly
+    theirs, ours = pyspiel.CFRPlusSolver(in_cpp), CFRPlus(rbt_tree.enumeration(game), discount=None)
+    for iteration in range(1, 31):
+        theirs.evaluate_and_update_policy()
+        ours.iterate()
+        if iteration in (1, 2, 5, 30):
+            policy = theirs.tabular_average_policy()
+            value = pyspiel.expected_returns(in_cpp.new_initial_state(), policy, -1, True)[0]
+            best = ours.best_response_values()
+            assert sum(best) / 2 == pytest.approx(pyspiel.exploitability(in_cpp, policy), abs=1e-9)
+            assert -best[1] - 1e-9 <= value <= best[0] + 1e-9
+
+
+def test_average_policy_has_the_value_and_exploitability_that_openspiel_measures():
+    game, solver = solved(TINY, 7)
+    policy = average_policy(game, solver)
+    best = solver.best_response_values()
+    assert sum(best) / 2 == pytest.approx(exploitability.exploitability(game, policy), abs=1e-9)
+    assert rbt_equilibrium.best_response_values(game, policy) == pytest.approx(best, abs=1e-12)
+    value = expected_game_score.policy_value(game.new_initial_state(), [policy, policy])[0]
+    mdp = rbt_tree.build_tree_mdp(game, 0, policy)
+    assert mdp.value(policy.probabilities[0]) == pytest.approx(value, abs=1e-12)
+    assert mdp.best_response()[0] == pytest.approx(best[0], abs=1e-12)
+
+
+@pytest.mark.parametrize("game_string", (SMALL, WITHOUT_RULES, MEDIUM))
+def test_discounted_cfr_plus_finds_the_same_value(game_string):
+    _, plain = solved(game_string, 60, discount=None)
+    _, discounted = solved(game_string, 60)
+    x, o = discounted.best_response_values()
+    assert -1e-12 <= (x + o) / 2 < 0.01
+    plain_x, plain_o = plain.best_response_values()
+    assert -o <= plain_x and -plain_o <= x
+
+
+def test_the_pruning_rules_do_not_change_the_value():
+    intervals = []
+    for useful_senses in (True, False):
+        for forced_wins in (True, False):
+            game_string = f"python_rbt(start=x4o0x8o2x1,useful_senses={useful_senses},forced_wins={forced_wins})"
+            x, o = solved(game_string, 300)[1].best_response_values()
+            assert x + o < 2e-3
+            intervals.append((-o, x))
+    assert max(low for low, _ in intervals) <= min(high for _, high in intervals) + 1e-12
+
+
+def test_the_number_of_threads_changes_no_bit():
+    _, alone = solved(MEDIUM, 5)
+    numba.set_num_threads(numba.config.NUMBA_NUM_THREADS)
+    _, together = solved(MEDIUM, 5)
+    for player in (0, 1):
+        np.testing.assert_array_equal(alone.average_plan(player), together.average_plan(player))
+
+
+def test_a_resumed_run_ends_with_the_same_bits(tmp_path):
+    _, whole = solved(MEDIUM, 12)
+    checkpoint = tmp_path / "checkpoint.npz"
+    for stop_after in (5, 6, 12):
+        solver = CFRPlus(whole.game)
+        rbt_equilibrium.solve(solver, iterations=stop_after, checkpoint=checkpoint)
+    assert solver.best_response_values() == whole.best_response_values()
+    for player in (0, 1):
+        np.testing.assert_array_equal(solver.average_plan(player), whole.average_plan(player))
+
+
+def test_stops_at_the_target_and_reports(tmp_path):
+    reports = []
+    solver = CFRPlus(rbt_tree.enumeration(pyspiel.load_game(SMALL)))
+    rbt_equilibrium.solve(solver, iterations=1000, target_exploitability=0.01, report_every=5,
+                          report=lambda iteration, values: reports.append((iteration, sum(values) / 2)))
+    assert [iteration for iteration, _ in reports] == list(range(5, solver.iteration + 1, 5))
+    assert reports[-1][1] <= 0.01 < reports[-2][1]
+
+
+def test_bad_checkpoints_are_refused(tmp_path):
+    game, solver = solved(SMALL, 2)
+    checkpoint = tmp_path / "checkpoint.npz"
+    solver.save(checkpoint)
+    with pytest.raises(ValueError, match="belongs to .*start=x4o0x8o2x1.*this is .*start=x0o4x8o2x1o7"):
+        CFRPlus(rbt_tree.enumeration(pyspiel.load_game(TINY))).restore(checkpoint)
+    with pytest.raises(ValueError, match="discount"):
+        CFRPlus(solver.game, discount=None).restore(checkpoint)
+    content = checkpoint.read_bytes()
+    checkpoint.write_bytes(content[: len(content) // 2])
+    with pytest.raises(ValueError, match="not a complete checkpoint"):
+        CFRPlus(solver.game).restore(checkpoint)
+    middle = content.index(b"regrets_o") + 400
+    checkpoint.write_bytes(content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :])
+    with pytest.raises(ValueError, match="not a complete checkpoint"):
+        CFRPlus(solver.game).restore(checkpoint)
+
+
+def command(folder, name, *more):
+    return [sys.executable, "-m", "experiments.solve_rbt", f"--game={MEDIUM}", "--iterations=60", "--checkpoint_every=1", "--threads=1",
+            f"--output={folder / name}.bin", f"--checkpoint={folder / name}.npz", *more]
+
+
+def test_survives_being_killed_between_and_during_checkpoints(tmp_path):
+    subprocess.run(command(tmp_path, "whole"), cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    checkpoint = tmp_path / "killed.npz"
+    sizes = set()
+    for during_write in (False, True, True, False):
+        process = subprocess.Popen(command(tmp_path, "killed", "--resume"), cwd=ROOT, stdout=subprocess.DEVNULL)
+        before = checkpoint.stat().st_mtime_ns if checkpoint.exists() else None
+        wait_until(lambda: checkpoint.exists() and checkpoint.stat().st_mtime_ns != before, process)
+        if during_write:
+            wait_until(lambda: any(tmp_path.glob(".killed.npz.*")), process)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        assert process.returncode == -signal.SIGKILL, "the run was over before it could be killed"
+        sizes.add(checkpoint.stat().st_size)
+    subprocess.run(command(tmp_path, "killed", "--resume"), cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    assert (tmp_path / "killed.bin").read_bytes() == (tmp_path / "whole.bin").read_bytes()
+    assert len(sizes) == 1
+    assert not list(tmp_path.glob(".killed.npz.*")), "what an interrupted write left behind is removed"
+
+
+def wait_until(condition, process):
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.0005)
+
+
+def test_solving_over_a_checkpoint_needs_consent(tmp_path):
+    (tmp_path / "old.npz").write_bytes(b"")
+    run = subprocess.run(command(tmp_path, "old"), cwd=ROOT, capture_output=True, text=True)
+    assert run.returncode != 0 and "--resume" in run.stdout + run.stderr
+
+
+def test_pruned_policy_keeps_the_exploitability_and_survives_its_file(tmp_path):
+    game, solver = solved(MEDIUM, 60)
+    policy = rbt_equilibrium.pruned_policy(game, solver.average_plans(), iterations=60)
+    assert policy.exploitability < sum(solver.best_response_values()) / 2 + 0.003
+    path = tmp_path / "policy.bin"
+    rbt_equilibrium.save_policy(policy, path)
+    read = rbt_equilibrium.load_policy(path)
+    assert read.facts == policy.facts
+    assert rbt_equilibrium.best_response_values(game, read) == rbt_equilibrium.best_response_values(game, policy)
+    arrays = {player: rbt_tree.sequence_probabilities(game, player, read) for player in (0, 1)}
+    assert_same_policy(game, read, rbt_tree.array_policy(game, arrays))
+
+
+def assert_same_policy(game, one, other):
+    rng = np.random.default_rng(5)
+    for _ in range(100):
+        state = game.new_initial_state()
+        while not state.is_terminal():
+            assert one.action_probabilities(state) == pytest.approx(other.action_probabilities(state), abs=1e-12)
+            state.apply_action(rng.choice(state.legal_actions()))
+
+
+def test_truncated_and_altered_policy_files_are_refused(tmp_path):
+    game, solver = solved(SMALL, 20)
+    path = tmp_path / "policy.bin"
+    rbt_equilibrium.save_policy(rbt_equilibrium.pruned_policy(game, solver.average_plans(), iterations=20), path)
+    content = path.read_bytes()
+    body = content.index(b"\n") + 1
+    for cut in (0, 1, body // 2, body, len(content) - 1):
+        path.write_bytes(content[:cut])
+        with pytest.raises(ValueError, match="not an RBT policy file|truncated"):
+            rbt_policy_file.read(path)
+    for place in (body, body + (len(content) - body) // 2, len(content) - 1):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 8]) + content[place + 1 :])
+        with pytest.raises(ValueError, match="altered"):
+            rbt_policy_file.read(path)
+    path.write_bytes(content.replace(b'"iterations": 20', b'"iterations": 21'))
+    with pytest.raises(ValueError, match="altered"):
+        rbt_policy_file.read(path)
+
+
+def test_a_policy_of_another_game_is_refused():
+    game, solver = solved(SMALL, 20)
+    policy = rbt_equilibrium.pruned_policy(game, solver.average_plans())
+    with pytest.raises(ValueError, match="other rules"):
+        rbt_tree.sequence_probabilities(pyspiel.load_game(TINY), 0, policy)
+
+
+def test_policies_that_are_not_arrays_are_refused_clearly():
+    game = pyspiel.load_game(SMALL)
+    general = policy_lib.TabularPolicy(game)
+    assert not rbt_tree.knows_opponent(0, general)
+    with pytest.raises(TypeError, match="TabularPolicy would have to be asked at each of the opponent's"):
+        rbt_tree.build_tree_mdp(game, 0, general)
+    with pytest.raises(ValueError, match="missing for player 1"):
+        rbt_tree.build_tree_mdp(game, 0, {0: policy_lib.UniformRandomPolicy(game)})
