@@ -14,6 +14,7 @@ setup(
     python_requires=">=3.10",
     packages=["tmdp_spiel", "tmdp_spiel.algorithms", "tmdp_spiel.games"],
     package_dir={"tmdp_spiel": "tmdp_spiel", "tmdp_spiel.games": "games"},
+    package_data={"tmdp_spiel.games": ["data/*.bin"]},
     install_requires=[
         "open_spiel>=1.6",
         "numpy>=1.26",

@@ -9,6 +9,7 @@ import pyspiel
 import tqdm
 
 from tmdp_spiel.decision_tree import DecisionTree, StateNames
+from tmdp_spiel.games import rbt, rbt_tree
 from tmdp_spiel.load_game import load_game
 from tmdp_spiel.opponents import FixedOpponents, check_player, state_key
 from tmdp_spiel.tree_mdp import TreeMDP
@@ -27,10 +28,13 @@ def build_tree(game, player: int, opponent, *, max_nodes: int = DEFAULT_MAX_NODE
 
     game: anything that load_game takes. opponent: one joint policy, or a mapping from player to policy; OpenSpiel
     Python policies, C++ policies and bots that expose a policy. The return of an episode is the player's final
-    return. max_nodes bounds the histories visited; the default keeps memory under 4 GiB.
+    return. max_nodes bounds the histories visited; the default keeps memory under 4 GiB. Reconnaissance Blind
+    Tic-Tac-Toe has an enumeration of its own, and takes the opponents that rbt_tree.build_tree_mdp names.
     """
     game = load_game(game)
     player = check_player(game, player)
+    if isinstance(game, rbt.RBTGame) and (not game.start or rbt_tree.knows_opponent(player, opponent)):
+        return rbt_tree.build_tree_mdp(game, player, opponent)
     tree, found = _traverse(game, player, FixedOpponents(game, player, opponent), max_nodes)
     return TreeMDP(tree, **found)
 
@@ -38,7 +42,10 @@ def build_tree(game, player: int, opponent, *, max_nodes: int = DEFAULT_MAX_NODE
 def build_decision_tree(game, player: int, *, max_nodes: int = DEFAULT_MAX_NODES) -> DecisionTree:
     """What the rules alone say: the decision tree of `player`, whoever the opponents are."""
     game = load_game(game)
-    return _traverse(game, check_player(game, player), None, max_nodes)[0]
+    player = check_player(game, player)
+    if isinstance(game, rbt.RBTGame):
+        return rbt_tree.decision_tree(game, player)
+    return _traverse(game, player, None, max_nodes)[0]
 
 
 def check_supported(game: pyspiel.Game) -> None:

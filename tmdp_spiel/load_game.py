@@ -14,11 +14,12 @@ GAME_STRINGS = {
         "firstPlayer=1 1,numSuits=1,numRanks=5,numHoleCards=1,numBoardCards=0 0)"
     ),
     "leduc": "leduc_poker(suit_isomorphism=True)",
+    "rbt": "python_rbt",
 }
 
 
 def load_game(game: str | pyspiel.Game) -> pyspiel.Game:
-    """The game, turn-based: `kuhn`, `kuhn5`, `leduc`, any OpenSpiel game string, or a pyspiel.Game.
+    """The game, turn-based: `kuhn`, `kuhn5`, `leduc`, `rbt`, any OpenSpiel game string, or a pyspiel.Game.
 
     Simultaneous moves are made sequential by OpenSpiel's own converter.
     """
