@@ -13,6 +13,9 @@ from tmdp_spiel.algorithms.learner import Learner
 from tmdp_spiel.algorithms.lucb import LUCB
 from tmdp_spiel.algorithms.lucb_t import LUCBT
 from tmdp_spiel.algorithms.lucb_t_uniform import LUCBTUniform
+from tmdp_spiel.algorithms.opf import OPF
+from tmdp_spiel.algorithms.outcome_sampling_mccfr import OutcomeSamplingMCCFR
 from tmdp_spiel.algorithms.ucb_t import UCBT
+from tmdp_spiel.algorithms.uct import UCT
 from tmdp_spiel.runner import Result, Trace, run, run_until_stopped
 from tmdp_spiel import agent, open_spiel_solvers
