@@ -1,4 +1,4 @@
-"""OPF (Farina and Sandholm, AAAI 2021, Model-Free Online Learning in Unknown Sequential Decision Making Problems and Games).
+"""OPF (Farina and Sandholm, AAAI 2021, Model-Free Online Learning in Unknown Sequential Decision Making Problems).
 
 Counterfactual regret minimisation on unbiased estimates of the utility, from episodes of a sequence-form mixture of the
 regret-matching policy y and a fixed exploring policy h.
