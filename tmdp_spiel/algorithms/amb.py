@@ -30,7 +30,7 @@ class AMB(PlanLearner):
     replaces the factors for the horizon in the bonus.
     """
 
-    def __init__(self, tree, *, c: float = 0.1, delta: float = 0.05, seed: int = 0):
+    def __init__(self, tree, *, c: float = 0.2, delta: float = 0.05, seed: int = 0):
         super().__init__(tree, seed)
         self.c = positive("c", c)
         self.delta = confidence.check_probability("delta", delta)
