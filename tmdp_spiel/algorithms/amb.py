@@ -27,10 +27,10 @@ class AMB(PlanLearner):
     """Regret minimisation by elimination.
 
     c: the constant of the bonus c sqrt(iota / n), iota = ln(number of sequences / delta). Returns lie in [0, 1], which
-    replaces the factors for the horizon in the bonus.
+    replaces the factors for the horizon in the bonus. What is eliminated never comes back, so c must not be too small.
     """
 
-    def __init__(self, tree, *, c: float = 0.2, delta: float = 0.05, seed: int = 0):
+    def __init__(self, tree, *, c: float = 0.4, delta: float = 0.05, seed: int = 0):
         super().__init__(tree, seed)
         self.c = positive("c", c)
         self.delta = confidence.check_probability("delta", delta)

@@ -32,9 +32,9 @@ Bonus = collections.namedtuple("Bonus", ["c1", "c3", "iota"])
 class MVP(BoundsLearner):
     """Regret minimisation.
 
-    c1, c3: the constants of the bonus c1 sqrt(Var iota / n) + c3 iota / n, iota = ln(number of sequences / delta). The
-    analysis has c1 = 460/9 and c3 = 544/9, with which nothing is learned for millions of episodes. Returns lie in
-    [0, 1], which replaces the factors for the horizon; the variance is that of returns and values together.
+    c1, c3: the constants of the bonus c1 sqrt(Var iota / n) + c3 iota / n, iota = ln(number of sequences / delta). Those of
+    the analysis are about a hundred times larger, and Leduc then looks the same to it for a million episodes. Returns
+    lie in [0, 1], which replaces the factors for the horizon; the variance is that of returns and values together.
     """
 
     def __init__(self, tree, *, c1: float = 0.5, c3: float = 0.5, delta: float = 0.05, seed: int = 0):

@@ -66,9 +66,6 @@ class PlanLearner(PathLearner):
     def plan(self) -> np.ndarray:
         return self._plan.copy()
 
-    def _may_play(self, state, sequence):
-        return self._plan[state] == sequence - self.tree.first_sequence[state]
-
 
 @numba.njit(cache=True)
 def random_plan(links, seed):

@@ -52,10 +52,6 @@ class PSRL(Learner):
     def _best_plan(self, episode, plan):
         _best_plan(self.tree.links, self._model, self.prior, self.seed, episode, self._values, plan)
 
-    def _may_play(self, state, sequence):
-        self.plan()
-        return self._plan[state] == sequence - self.tree.first_sequence[state]
-
     def _update(self, ended_on, value):
         record(self._model, self._path, trace_back(self.tree.links, ended_on, self._path), value)
 

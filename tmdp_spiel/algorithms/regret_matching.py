@@ -43,9 +43,6 @@ class RegretMatcher(PathLearner):
     def recommend(self) -> np.ndarray:
         return self.average() if self.recommends == "average" else self.current()
 
-    def _may_play(self, state, sequence):
-        return True
-
 
 @kernel
 def positive_sum(links, regrets, state):

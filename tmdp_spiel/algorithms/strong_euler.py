@@ -34,8 +34,9 @@ Bonus = collections.namedtuple("Bonus", ["variant", "c", "log_confidence"])
 class StrongEuler(BoundsLearner):
     """Regret minimisation.
 
-    variant: "strong_euler", "euler" or "ucbvi_bf". c: a factor for the whole bonus; 1 gives the constants of the sources,
-    without their factors for the horizon, since returns lie in [0, 1]. delta: the chance of a mistake that they allow.
+    variant: "strong_euler", "euler" or "ucbvi_bf". c: a factor for the whole bonus; 1 is the order of the analyses, less
+    their factors for the horizon, since returns lie in [0, 1]. delta: the chance of a mistake that they allow. The lower
+    bound of a state is the largest of its actions, not that of the played one: still a bound, and a narrower one.
     """
 
     def __init__(self, tree, *, variant: str = "strong_euler", c: float = 0.1, delta: float = 0.05, seed: int = 0):
