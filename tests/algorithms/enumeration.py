@@ -19,7 +19,7 @@ def expected_update(learner, mdp, read):
 
 
 def counterfactual_regrets(mdp, policy):
-    """Q(s, a) - V(s) in utility units, weighted by the opponents' and chance's probability of s; policy: per sequence."""
+    """Q(s, a) - V(s) in utility units, weighted by the others' probability of s; policy: a probability per sequence."""
     tree = mdp.tree
     utility = mdp.to_utility(mdp.outcome_return) * mdp.outcome_probability
     values, regrets = np.zeros(tree.num_states), np.zeros(tree.num_sequences)

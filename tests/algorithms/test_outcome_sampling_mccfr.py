@@ -9,7 +9,7 @@ import tmdp_spiel as ts
 
 @pytest.mark.parametrize("player", [0, 1])
 def test_the_first_expected_update_is_the_counterfactual_regret_of_openspiel(player, mdp_of):
-    """At the start the policy is uniform, as is that of OpenSpiel's CFR on the game with the opponent turned into chance."""
+    """At the start the policy is uniform, as is that of CFR on the game with the opponent turned into chance."""
     game = ts.load_game("kuhn")
     mdp = mdp_of("kuhn", player)
     solver = cfr.CFRSolver(ts.fixed_opponent_game(game, player, ts.equilibrium(game, iterations=200)))

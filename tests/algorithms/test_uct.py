@@ -6,7 +6,7 @@ import tmdp_spiel as ts
 
 @pytest.fixture
 def tree():
-    """One state with the sequences 0 and 1; after 1 a second state with the sequences 2 and 3. Utilities from -1 to 1."""
+    """One state with the sequences 0 and 1; after 1 a second state with 2 and 3. Utilities from -1 to 1."""
     return ts.DecisionTree(
         first_sequence=[0, 2, 4],
         first_child=[1, 1, 2, 2, 2],
@@ -32,7 +32,7 @@ def test_a_game_worked_by_hand(tree):
     for ended_on in firsts if learner.plan()[0] == 0 else firsts[::-1]:
         learner.learn(ended_on, values[ended_on])
     other = 5 - firsts[1]
-    # Root state: 0.5 + sqrt(ln 2 / 1) = 1.33 against 0.8 + sqrt(ln 2 / 1) = 1.63. Below it, the other action is untried.
+    # 0.5 + sqrt(ln 2 / 1) = 1.33 against 0.8 + sqrt(ln 2 / 1) = 1.63. In the second state, the other action is untried.
     assert learner.plan()[0] == 1
     play(other, 0.1)
     # 0.5 + sqrt(ln 3 / 1) = 1.548 against 0.45 + sqrt(ln 3 / 2) = 1.191.

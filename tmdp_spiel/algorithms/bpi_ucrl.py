@@ -19,7 +19,7 @@ class BPIUCRL(BoundsLearner):
     """PAC identification by optimism.
 
     Plays the largest upper bound at every state, recommends the largest lower bound, and stops when the two are within
-    epsilon at the root, on the [0, 1] scale of returns. delta: the chance with which the interval of one sequence may ever
+    epsilon at the root, on the [0, 1] scale of returns. delta: the chance that the interval of one sequence may ever
     fail; the simplified widths have no union over the sequences.
     """
 

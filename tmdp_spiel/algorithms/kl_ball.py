@@ -10,7 +10,10 @@ _MOST_STEPS = 200
 
 @kernel
 def _divergence(weights, gaps, number, distance):
-    """f(l) = sum p ln(l - V) + ln sum p / (l - V), with l - V = distance + gap: (f, sum p / (l - V), sum p / (l - V)^2)."""
+    """f(l) = sum p ln(l - V) + ln sum p / (l - V), and the sums of p / (l - V) and of p / (l - V)^2.
+
+    l - V = distance + gap, which stays exact when l is close to a V.
+    """
     logs, inverse, square = 0.0, 0.0, 0.0
     for i in range(number):
         if weights[i] > 0.0:

@@ -1,8 +1,8 @@
 """MDP-GapE (Jonsson, Kaufmann, Menard, Domingues, Leurent and Valko, NeurIPS 2020).
 
 Confidence sets are Kullback-Leibler balls around the empirical distribution of what follows a sequence: its child
-states, a win and a loss. An episode that ends with return rho counts as rho of a win and 1 - rho of a loss, which keeps the
-concentration of the balls by convexity and needs no knowledge of the returns.
+states, a win and a loss. An episode that ends with return rho counts as rho of a win and 1 - rho of a loss, which keeps
+the concentration of the balls by convexity and needs no knowledge of the returns.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ Ball = collections.namedtuple("Ball", ["weights", "values", "gaps"])
 class MDPGapE(BoundsLearner):
     """PAC identification: UGapE at the first states, optimism below them.
 
-    With probability at least 1 - delta, the recommended policy is within epsilon of a best response, on the [0, 1] scale
-    of returns, when the learner stops.
+    When the learner stops, the recommended policy is within epsilon of a best response, on the [0, 1] scale of returns,
+    with probability at least 1 - delta.
     """
 
     def __init__(self, tree, *, epsilon: float = 0.05, delta: float = 0.05, seed: int = 0):
@@ -158,7 +158,10 @@ def _refresh(links, model, upper, lower, settings, ball, sequence):
 
 @kernel
 def _guess_and_rival(links, model, upper, lower, state, seed):
-    """UGapE: b = argmin over a of [max over others of U - L(a)], c = argmax over others than b of U; c is -1 if there is none."""
+    """UGapE: b = argmin over a of [max over others of U - L(a)], c = argmax over others than b of U.
+
+    c is -1 if there is no other.
+    """
     time = state_visits(links, model.visits, state)
     first, end = links.first_sequence[state], links.first_sequence[state + 1]
     guess, least, tied = np.int64(first), np.inf, 0

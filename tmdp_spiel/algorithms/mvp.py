@@ -23,7 +23,7 @@ from tmdp_spiel.algorithms.transition_model import (
 )
 from tmdp_spiel.kernels import kernel
 
-# The model as of the last refresh of each sequence. model: as in transition_model;  went_on: int32[S], visits of a state
+# The model as of the last refresh of each sequence. model: as in transition_model;  went_on: int32[S], state visits
 Snapshot = collections.namedtuple("Snapshot", ["model", "went_on"])
 # The weights of the bonus; iota = ln(sequences / delta).
 Bonus = collections.namedtuple("Bonus", ["c1", "c3", "iota"])
@@ -32,9 +32,10 @@ Bonus = collections.namedtuple("Bonus", ["c1", "c3", "iota"])
 class MVP(BoundsLearner):
     """Regret minimisation.
 
-    c1, c3: the constants of the bonus c1 sqrt(Var iota / n) + c3 iota / n, iota = ln(number of sequences / delta). Those of
-    the analysis are about a hundred times larger, and Leduc then looks the same to it for a million episodes. Returns
-    lie in [0, 1], which replaces the factors for the horizon; the variance is that of returns and values together.
+    c1, c3: the constants of the bonus c1 sqrt(Var iota / n) + c3 iota / n, iota = ln(number of sequences / delta).
+    Those of the analysis are about a hundred times larger, and Leduc then looks the same for a million episodes.
+    Returns lie in [0, 1], which replaces the factors for the horizon; the variance is that of returns and values
+    together.
     """
 
     def __init__(self, tree, *, c1: float = 0.5, c3: float = 0.5, delta: float = 0.05, seed: int = 0):

@@ -130,10 +130,10 @@ def _draw(links, policies, state, h_weight, y_weight, uniform):
 
 @kernel
 def _take_in(links, policies, average, weight, path, length, utility):
-    """Regrets on the unbiased estimate of the utility: u / q on the played own sequence, q its probability, 0 elsewhere.
+    """Regrets on the unbiased estimate of the utility: u / q on the played sequence, q its probability, 0 elsewhere.
 
     With tail(s) the product of y after s:  R(s, a) += u tail (1 - y(a)) / q for the played a, and
-    R(s, b) -= u tail y(a) / q for the others;  average(s, b) += y(s, b) * (reach of s by y) / (reach of s by the mixture).
+    R(s, b) -= u tail y(a) / q for the others;  average(s, b) += y(s, b) (reach of s by y) / (its reach by the mixture).
     """
     h_reach, y_reach = 1.0, 1.0
     for at in range(length):

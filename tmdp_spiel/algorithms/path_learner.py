@@ -34,7 +34,7 @@ class PathLearner(Learner):
 
     @abc.abstractmethod
     def _play_scored(self, mdp, values, rng, episodes) -> tuple[int, float]:
-        """As _play. values: float64[S + 1], V(s) of the current policy as a part of V, and V last; to be kept up to date."""
+        """As _play. values: float64[S + 1], V(s) of the policy as a part of V, and V last; to be kept up to date."""
 
     def _play(self, mdp, rng, episodes):
         values = self._values(mdp)

@@ -1,4 +1,4 @@
-"""PSRL on the tree (Strens, ICML 2000; Osband, Russo and Van Roy, NIPS 2013): play the best plan of a posterior draw."""
+"""PSRL (Strens, ICML 2000; Osband, Russo and Van Roy, NIPS 2013) on the tree: the best plan of a posterior draw."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _KEYS = 256
 class PSRL(Learner):
     """Thompson sampling of whole models. Each episode costs one pass over the tree: every sequence is drawn anew.
 
-    prior: the weight of the prior. What follows a sequence is Dirichlet: each child state, and the end of the episode if it
-    can end there, with weight prior + times seen. The mean return of the endings of a sequence is that of a Dirichlet
-    process whose base is a loss and a win of that weight each; its law is replaced by the Beta law of the same mean
-    and variance, which is exact if the returns are 0 and 1. So no return needs to be known beforehand.
+    prior: the weight of the prior. What follows a sequence is Dirichlet: each child state, and the end of the episode
+    if it can end there, with weight prior + times seen. The mean return of the endings of a sequence is that of a
+    Dirichlet process whose base is a loss and a win of that weight each; its law is replaced by the Beta law of the
+    same mean and variance, which is exact if the returns are 0 and 1. So no return needs to be known beforehand.
     """
 
     def __init__(self, tree, *, prior: float = 1.0, seed: int = 0):

@@ -37,7 +37,7 @@ class RegretMatcher(PathLearner):
         return matched_plan(self.tree.links, self._regrets, 0.0)
 
     def average(self) -> np.ndarray:
-        """The average policy, each state weighted by the own probability of reaching it; uniform where never visited."""
+        """The average policy, weighted at each state by the own probability of reaching it; uniform where unvisited."""
         return matched_plan(self.tree.links, self._average, 0.0)
 
     def recommend(self) -> np.ndarray:

@@ -1,6 +1,8 @@
-"""StrongEuler (Simchowitz and Jamieson, NeurIPS 2019), EULER (Zanette and Brunskill, ICML 2019) and UCBVI-BF (Azar, Osband
-and Munos, ICML 2017): optimism with a bonus for the empirical variance of the next value, and a correction because that
-value is itself an upper bound. They differ in the correction and in the logarithms.
+"""StrongEuler (Simchowitz and Jamieson, NeurIPS 2019) and its relatives: optimism with a bonus for empirical variance.
+
+EULER (Zanette and Brunskill, ICML 2019) and UCBVI-BF (Azar, Osband and Munos, ICML 2017) share the bonus for the
+variance of the next value. A correction is added because that value is itself an upper bound; the three differ in the
+correction and in the logarithms.
 """
 
 from __future__ import annotations
@@ -34,9 +36,9 @@ Bonus = collections.namedtuple("Bonus", ["variant", "c", "log_confidence"])
 class StrongEuler(BoundsLearner):
     """Regret minimisation.
 
-    variant: "strong_euler", "euler" or "ucbvi_bf". c: a factor for the whole bonus; 1 is the order of the analyses, less
-    their factors for the horizon, since returns lie in [0, 1]. delta: the chance of a mistake that they allow. The lower
-    bound of a state is the largest of its actions, not that of the played one: still a bound, and a narrower one.
+    variant: "strong_euler", "euler" or "ucbvi_bf". c: a factor for the whole bonus; 1 is the order of the analyses,
+    less their factors for the horizon, since returns lie in [0, 1]. delta: the chance of a mistake that they allow.
+    The lower bound of a state is the largest of its actions, not that of the played one: still a bound, and narrower.
     """
 
     def __init__(self, tree, *, variant: str = "strong_euler", c: float = 0.1, delta: float = 0.05, seed: int = 0):
@@ -105,7 +107,7 @@ def _squared_doubt(links, model, upper, lower, bonus, sequence, log):
 
 @kernel
 def _width(links, model, upper, lower, bonus, sequence, variance):
-    """With ln = ln(10 J^2 n / delta) for StrongEuler, ln(5 J / delta) for the others, J sequences, m things that can follow:
+    """With ln = ln(10 J^2 n / delta) for StrongEuler, ln(5 J / delta) for the others, J sequences, m things to follow:
 
     StrongEuler: sqrt(2 Var ln / n) + 8 ln / 3n + sqrt(m doubt ln / n) + 8 m ln / 3n;
     EULER:       sqrt(2 Var ln / n) + 7 ln / 3n + sqrt(2 doubt ln / n);

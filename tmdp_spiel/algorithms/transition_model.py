@@ -21,7 +21,11 @@ Model = collections.namedtuple("Model", ["visits", "returns", "squares"])
 
 
 class BoundsLearner(PlanLearner):
-    """Keeps a model and, per sequence, an upper and a lower bound on the best value below it, on the [0, 1] scale."""
+    """Keeps a model and, per sequence, an upper and a lower bound on the best value below it, on the [0, 1] scale.
+
+    Bounds that a learner has no use for stay at 1 and 0: those of the root if it never stops, lower ones if it is only
+    optimistic.
+    """
 
     def __init__(self, tree, seed):
         super().__init__(tree, seed)

@@ -18,6 +18,7 @@ class UCT(PlanLearner):
     def __init__(self, tree, *, c: float = 2.0, seed: int = 0):
         super().__init__(tree, seed)
         self.c = positive("c", c)
+        self._scaled_c = self.c / tree.utility_range
         self._visits = np.zeros(tree.num_sequences, np.int32)
         self._returns = np.zeros(tree.num_sequences)
 
@@ -33,12 +34,16 @@ class UCT(PlanLearner):
     def _update(self, ended_on, value):
         length = trace_back(self.tree.links, ended_on, self._path)
         _take_in(
-            self.tree.links, self._visits, self._returns, self._scaled_c, self.seed, self._plan, self._path, length, value
+            self.tree.links,
+            self._visits,
+            self._returns,
+            self._scaled_c,
+            self.seed,
+            self._plan,
+            self._path,
+            length,
+            value,
         )
-
-    @property
-    def _scaled_c(self) -> float:
-        return self.c / self.tree.utility_range
 
     def _play_scored(self, mdp, values, rng, episodes):
         return _play(
