@@ -20,7 +20,7 @@ from tmdp_spiel.kernels import kernel
 # One entry per sequence. upper, lower: running averages, not clipped to [0, 1];  active: not eliminated
 Estimates = collections.namedtuple("Estimates", ["visits", "upper", "lower", "active"])
 # width: c sqrt(iota), the bonus after one visit;  horizon: that of the learning rate
-Settings = collections.namedtuple("Settings", ["width", "horizon", "seed"])
+Memory = collections.namedtuple("Memory", ["estimates", "width", "horizon", "seed", "plan", "path"])
 
 
 class AMB(PlanLearner):
@@ -41,8 +41,14 @@ class AMB(PlanLearner):
             lower=np.zeros(sequences),
             active=np.ones(sequences, np.bool_),
         )
-        iota = np.log(sequences / self.delta)
-        self._settings = Settings(self.c * np.sqrt(iota), float(tree.horizon), self.seed)
+        self._memory = Memory(
+            estimates=self._estimates,
+            width=self.c * np.sqrt(np.log(sequences / self.delta)),
+            horizon=float(tree.horizon),
+            seed=self.seed,
+            plan=self._plan,
+            path=self._path,
+        )
 
     @property
     def active(self) -> np.ndarray:
@@ -55,20 +61,10 @@ class AMB(PlanLearner):
 
     def _update(self, ended_on, value):
         length = trace_back(self.tree.links, ended_on, self._path)
-        _take_in(self.tree.links, self._estimates, self._settings, self._plan, self._path, length, value)
+        _take_in(self.tree.links, self._memory, length, value)
 
     def _play_scored(self, mdp, values, rng, episodes):
-        return _play(
-            self.tree.links,
-            mdp.chances,
-            self._estimates,
-            self._settings,
-            self._plan,
-            self._path,
-            values,
-            rng,
-            episodes,
-        )
+        return _play(self.tree.links, mdp.chances, self._memory, values, rng, episodes)
 
 
 @kernel
@@ -106,12 +102,13 @@ def _choose(links, estimates, plan, state, seed):
 
 
 @kernel
-def _take_in(links, estimates, settings, plan, path, length, value):
+def _take_in(links, memory, length, value):
     """At every undecided state of the path, with rate a = (H + 1) / (H + n) and target the bound of the next undecided
     state, or the return if there is none:  Q-upper = (1 - a) Q-upper + a (target + b), Q-lower likewise with - b.
 
     All targets are those before the episode: states are taken from the first on.
     """
+    estimates, path = memory.estimates, memory.path
     for at in range(length):
         state, j = path.states[at], path.sequences[at]
         _, _, number = _bounds(links, estimates, state)
@@ -125,11 +122,11 @@ def _take_in(links, estimates, settings, plan, path, length, value):
                 break
         estimates.visits[j] += 1
         visits = estimates.visits[j]
-        rate = (settings.horizon + 1.0) / (settings.horizon + visits)
-        bonus = settings.width / np.sqrt(visits)
+        rate = (memory.horizon + 1.0) / (memory.horizon + visits)
+        bonus = memory.width / np.sqrt(visits)
         estimates.upper[j] += rate * (target_upper + bonus - estimates.upper[j])
         estimates.lower[j] += rate * (target_lower - bonus - estimates.lower[j])
-        _choose(links, estimates, plan, state, settings.seed)
+        _choose(links, estimates, memory.plan, state, memory.seed)
 
 
 @numba.njit(cache=True)
@@ -146,11 +143,11 @@ def _middle_plan(links, estimates):
 
 
 @numba.njit(cache=True)
-def _play(links, chances, estimates, settings, plan, path, values, rng, number):
+def _play(links, chances, memory, values, rng, number):
     total = 0.0
     for _ in range(number):
         total += values[len(values) - 1]
-        length, outcome = follow_plan(links, chances, plan, rng.random(), path)
-        _take_in(links, estimates, settings, plan, path, length, chances.outcome_return[outcome])
-        rescore_plan(links, chances, plan, path, length, values)
+        length, outcome = follow_plan(links, chances, memory.plan, rng.random(), memory.path)
+        _take_in(links, memory, length, chances.outcome_return[outcome])
+        rescore_plan(links, chances, memory.plan, memory.path, length, values)
     return number, total

@@ -6,6 +6,8 @@ sequence has no factor for the horizon.
 
 from __future__ import annotations
 
+import collections
+
 import numba
 import numpy as np
 
@@ -13,6 +15,8 @@ from tmdp_spiel import confidence
 from tmdp_spiel.algorithms.path_learner import follow_plan, rescore_plan, trace_back
 from tmdp_spiel.algorithms.transition_model import BoundsLearner, choose_by, empirical_mean, greedy_plan, record
 from tmdp_spiel.kernels import kernel
+
+Memory = collections.namedtuple("Memory", ["model", "upper", "lower", "epsilon", "delta", "seed", "plan", "path"])
 
 
 class BPIUCRL(BoundsLearner):
@@ -27,82 +31,67 @@ class BPIUCRL(BoundsLearner):
         super().__init__(tree, seed)
         self.epsilon = confidence.check_probability("epsilon", epsilon)
         self.delta = confidence.check_probability("delta", delta)
+        self._memory = Memory(
+            model=self._model,
+            upper=self._upper,
+            lower=self._lower,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            seed=self.seed,
+            plan=self._plan,
+            path=self._path,
+        )
 
     @property
     def stopped(self) -> bool:
-        return bool(_has_stopped(self._upper, self._lower, self.epsilon))
+        return bool(_has_stopped(self._memory))
 
     def recommend(self) -> np.ndarray:
         return greedy_plan(self.tree.links, self._model, self._lower, self.seed)
 
     def _update(self, ended_on, value):
         length = trace_back(self.tree.links, ended_on, self._path)
-        _take_in(
-            self.tree.links,
-            self._model,
-            self._upper,
-            self._lower,
-            self.delta,
-            self.seed,
-            self._plan,
-            self._path,
-            length,
-            value,
-        )
+        _take_in(self.tree.links, self._memory, length, value)
 
     def _play_scored(self, mdp, values, rng, episodes):
-        return _play(
-            self.tree.links,
-            mdp.chances,
-            self._model,
-            self._upper,
-            self._lower,
-            self.epsilon,
-            self.delta,
-            self.seed,
-            self._plan,
-            self._path,
-            values,
-            rng,
-            episodes,
-        )
+        return _play(self.tree.links, mdp.chances, self._memory, values, rng, episodes)
 
 
 @kernel
-def _has_stopped(upper, lower, epsilon):
-    root = len(upper) - 1
-    return upper[root] - lower[root] <= epsilon
+def _has_stopped(memory):
+    root = len(memory.upper) - 1
+    return memory.upper[root] - memory.lower[root] <= memory.epsilon
 
 
 @kernel
-def _refresh(links, model, upper, lower, delta, sequence):
+def _refresh(links, memory, sequence):
     """U = min(1, mean of what followed + b), L = max(0, the same with L - b),
     b = sqrt((ln(1/delta) + ln(e (1 + n))) / (2n)).
     """
+    model, upper, lower = memory.model, memory.upper, memory.lower
     visits = model.visits[sequence]
-    width = np.sqrt((1.0 - np.log(delta) + np.log1p(visits)) / (2.0 * visits))
+    width = np.sqrt((1.0 - np.log(memory.delta) + np.log1p(visits)) / (2.0 * visits))
     upper[sequence] = min(1.0, empirical_mean(links, model, upper, sequence) + width)
     lower[sequence] = max(0.0, empirical_mean(links, model, lower, sequence) - width)
 
 
 @kernel
-def _take_in(links, model, upper, lower, delta, seed, plan, path, length, value):
-    record(model, path, length, value)
+def _take_in(links, memory, length, value):
+    record(memory.model, memory.path, length, value)
     for at in range(length - 1, -1, -1):
-        _refresh(links, model, upper, lower, delta, path.sequences[at])
-        choose_by(links, model, upper, plan, path.states[at], seed)
-    _refresh(links, model, upper, lower, delta, len(links.can_end))
+        _refresh(links, memory, memory.path.sequences[at])
+        choose_by(links, memory.model, memory.upper, memory.plan, memory.path.states[at], memory.seed)
+    _refresh(links, memory, len(links.can_end))
 
 
 @numba.njit(cache=True)
-def _play(links, chances, model, upper, lower, epsilon, delta, seed, plan, path, values, rng, number):
+def _play(links, chances, memory, values, rng, number):
     total = 0.0
     for played in range(number):
-        if _has_stopped(upper, lower, epsilon):
+        if _has_stopped(memory):
             return played, total
         total += values[len(values) - 1]
-        length, outcome = follow_plan(links, chances, plan, rng.random(), path)
-        value = chances.outcome_return[outcome]
-        _take_in(links, model, upper, lower, delta, seed, plan, path, length, value)
-        rescore_plan(links, chances, plan, path, length, values)
+        length, outcome = follow_plan(links, chances, memory.plan, rng.random(), memory.path)
+        _take_in(links, memory, length, chances.outcome_return[outcome])
+        rescore_plan(links, chances, memory.plan, memory.path, length, values)
     return number, total

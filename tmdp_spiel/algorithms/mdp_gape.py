@@ -30,6 +30,8 @@ from tmdp_spiel.tree_mdp import child_range
 Settings = collections.namedtuple("Settings", ["epsilon", "log_confidence", "outcomes", "root_can_end", "seed"])
 # The distribution of what follows one sequence, B entries each.
 Ball = collections.namedtuple("Ball", ["weights", "values", "gaps"])
+# stopped: bool[1]
+Memory = collections.namedtuple("Memory", ["model", "upper", "lower", "settings", "ball", "plan", "path", "stopped"])
 
 
 class MDPGapE(BoundsLearner):
@@ -45,19 +47,27 @@ class MDPGapE(BoundsLearner):
         self.delta = confidence.check_probability("delta", delta)
         followers = np.diff(tree.first_child) + 2 * tree.can_end
         outcomes = max(int(followers.max()), int(tree.first_child[0]) + 2 * tree.root_can_end)
-        self._settings = Settings(
+        settings = Settings(
             epsilon=self.epsilon,
             log_confidence=np.log(3.0 / self.delta) + tree.horizon * np.log(outcomes * tree.max_actions),
             outcomes=outcomes,
             root_can_end=tree.root_can_end,
             seed=self.seed,
         )
-        self._ball = Ball(np.empty(outcomes), np.empty(outcomes), np.empty(outcomes))
-        self._stopped = np.zeros(1, np.bool_)
+        self._memory = Memory(
+            model=self._model,
+            upper=self._upper,
+            lower=self._lower,
+            settings=settings,
+            ball=Ball(np.empty(outcomes), np.empty(outcomes), np.empty(outcomes)),
+            plan=self._plan,
+            path=self._path,
+            stopped=np.zeros(1, np.bool_),
+        )
 
     @property
     def stopped(self) -> bool:
-        return bool(self._stopped[0])
+        return bool(self._memory.stopped[0])
 
     @property
     def upper(self) -> np.ndarray:
@@ -72,49 +82,22 @@ class MDPGapE(BoundsLearner):
     def _refresh_root(self):
         """The root's own interval is not needed for playing."""
         if self.episodes > 0:
-            root = self.tree.num_sequences
-            _refresh(self.tree.links, self._model, self._upper, self._lower, self._settings, self._ball, root)
+            _refresh(self.tree.links, self._memory, self.tree.num_sequences)
 
     def recommend(self) -> np.ndarray:
         """UGapE's best guess at the first states, the largest lower bound below them."""
         plan = greedy_plan(self.tree.links, self._model, self._lower, self.seed)
         for state in range(self.tree.first_child[0]):
-            guess, _ = _guess_and_rival(self.tree.links, self._model, self._upper, self._lower, state, self.seed)
+            guess, _ = _guess_and_rival(self.tree.links, self._memory, state)
             plan[state] = guess - self.tree.first_sequence[state]
         return plan
 
     def _update(self, ended_on, value):
         length = trace_back(self.tree.links, ended_on, self._path)
-        _take_in(
-            self.tree.links,
-            self._model,
-            self._upper,
-            self._lower,
-            self._settings,
-            self._ball,
-            self._plan,
-            self._path,
-            length,
-            value,
-            self._stopped,
-        )
+        _take_in(self.tree.links, self._memory, length, value)
 
     def _play_scored(self, mdp, values, rng, episodes):
-        return _play(
-            self.tree.links,
-            mdp.chances,
-            self._model,
-            self._upper,
-            self._lower,
-            self._settings,
-            self._ball,
-            self._plan,
-            self._path,
-            self._stopped,
-            values,
-            rng,
-            episodes,
-        )
+        return _play(self.tree.links, mdp.chances, self._memory, values, rng, episodes)
 
 
 @kernel
@@ -147,22 +130,24 @@ def _fill_ball(links, model, bound, settings, ball, sequence):
 
 
 @tree_pass
-def _refresh(links, model, upper, lower, settings, ball, sequence):
+def _refresh(links, memory, sequence):
     """U = max and L = min over the ball of the expected bound of what follows."""
+    model, ball, settings = memory.model, memory.ball, memory.settings
     radius = _radius(settings, model.visits[sequence])
-    number = _fill_ball(links, model, upper, settings, ball, sequence)
-    upper[sequence] = largest_mean(ball.weights, ball.values, ball.gaps, number, radius)
-    number = _fill_ball(links, model, lower, settings, ball, sequence)
-    lower[sequence] = smallest_mean(ball.weights, ball.values, ball.gaps, number, radius)
+    number = _fill_ball(links, model, memory.upper, settings, ball, sequence)
+    memory.upper[sequence] = largest_mean(ball.weights, ball.values, ball.gaps, number, radius)
+    number = _fill_ball(links, model, memory.lower, settings, ball, sequence)
+    memory.lower[sequence] = smallest_mean(ball.weights, ball.values, ball.gaps, number, radius)
 
 
 @kernel
-def _guess_and_rival(links, model, upper, lower, state, seed):
+def _guess_and_rival(links, memory, state):
     """UGapE: b = argmin over a of [max over others of U - L(a)], c = argmax over others than b of U.
 
     c is -1 if there is no other.
     """
-    time = state_visits(links, model.visits, state)
+    upper, lower, seed = memory.upper, memory.lower, memory.settings.seed
+    time = state_visits(links, memory.model.visits, state)
     first, end = links.first_sequence[state], links.first_sequence[state + 1]
     guess, least, tied = np.int64(first), np.inf, 0
     for j in range(first, end):
@@ -189,33 +174,28 @@ def _guess_and_rival(links, model, upper, lower, state, seed):
 
 
 @kernel
-def _choose_first(links, model, upper, lower, plan, state, seed):
+def _choose_first(links, memory, state):
     """Plays the one of the guess and its rival with the wider interval."""
-    played, rival = _guess_and_rival(links, model, upper, lower, state, seed)
+    upper, lower = memory.upper, memory.lower
+    played, rival = _guess_and_rival(links, memory, state)
     if rival >= 0 and upper[rival] - lower[rival] > upper[played] - lower[played]:
         played = rival
-    plan[state] = played - links.first_sequence[state]
-
-
-@kernel
-def _regret_bound(links, model, upper, lower, state, seed):
-    """U(c) - L(b): what the guess at a first state can be worse than the best action."""
-    guess, rival = _guess_and_rival(links, model, upper, lower, state, seed)
-    return max(upper[rival] - lower[guess], 0.0) if rival >= 0 else 0.0
+    memory.plan[state] = played - links.first_sequence[state]
 
 
 @tree_pass
-def _is_certain(links, model, upper, lower, settings, ball):
+def _is_certain(links, memory):
     """Whether U(c) - L(b) <= epsilon in expectation over the first states, for every distribution in the root's ball.
 
     With one first state this is the rule of the source.
     """
-    root = len(links.can_end)
-    visits = model.visits[root]
+    ball, settings = memory.ball, memory.settings
+    visits = memory.model.visits[len(links.can_end)]
     mean, ended = 0.0, 1.0
     for state in range(links.first_child[0]):
-        ball.weights[state] = state_visits(links, model.visits, state) / visits
-        ball.values[state] = _regret_bound(links, model, upper, lower, state, settings.seed)
+        guess, rival = _guess_and_rival(links, memory, state)
+        ball.weights[state] = state_visits(links, memory.model.visits, state) / visits
+        ball.values[state] = max(memory.upper[rival] - memory.lower[guess], 0.0) if rival >= 0 else 0.0
         mean += ball.weights[state] * ball.values[state]
         ended -= ball.weights[state]
     if mean > settings.epsilon:
@@ -228,26 +208,26 @@ def _is_certain(links, model, upper, lower, settings, ball):
 
 
 @tree_pass
-def _take_in(links, model, upper, lower, settings, ball, plan, path, length, value, stopped):
-    record(model, path, length, value)
-    for at in range(length - 1, 0, -1):
-        _refresh(links, model, upper, lower, settings, ball, path.sequences[at])
-        choose_by(links, model, upper, plan, path.states[at], settings.seed)
-    if length > 0:
-        _refresh(links, model, upper, lower, settings, ball, path.sequences[0])
-        _choose_first(links, model, upper, lower, plan, path.states[0], settings.seed)
-    stopped[0] = _is_certain(links, model, upper, lower, settings, ball)
+def _take_in(links, memory, length, value):
+    path = memory.path
+    record(memory.model, path, length, value)
+    for at in range(length - 1, -1, -1):
+        _refresh(links, memory, path.sequences[at])
+        if at > 0:
+            choose_by(links, memory.model, memory.upper, memory.plan, path.states[at], memory.settings.seed)
+        else:
+            _choose_first(links, memory, path.states[0])
+    memory.stopped[0] = _is_certain(links, memory)
 
 
 @numba.njit(cache=True)
-def _play(links, chances, model, upper, lower, settings, ball, plan, path, stopped, values, rng, number):
+def _play(links, chances, memory, values, rng, number):
     total = 0.0
     for played in range(number):
-        if stopped[0]:
+        if memory.stopped[0]:
             return played, total
         total += values[len(values) - 1]
-        length, outcome = follow_plan(links, chances, plan, rng.random(), path)
-        value = chances.outcome_return[outcome]
-        _take_in(links, model, upper, lower, settings, ball, plan, path, length, value, stopped)
-        rescore_plan(links, chances, plan, path, length, values)
+        length, outcome = follow_plan(links, chances, memory.plan, rng.random(), memory.path)
+        _take_in(links, memory, length, chances.outcome_return[outcome])
+        rescore_plan(links, chances, memory.plan, memory.path, length, values)
     return number, total

@@ -27,6 +27,7 @@ from tmdp_spiel.kernels import kernel
 Snapshot = collections.namedtuple("Snapshot", ["model", "went_on"])
 # The weights of the bonus; iota = ln(sequences / delta).
 Bonus = collections.namedtuple("Bonus", ["c1", "c3", "iota"])
+Memory = collections.namedtuple("Memory", ["model", "snapshot", "upper", "bonus", "seed", "plan", "path"])
 
 
 class MVP(BoundsLearner):
@@ -43,8 +44,15 @@ class MVP(BoundsLearner):
         self.c1 = positive("c1", c1)
         self.c3 = positive("c3", c3)
         self.delta = confidence.check_probability("delta", delta)
-        self._bonus = Bonus(self.c1, self.c3, np.log(tree.num_sequences / self.delta))
-        self._snapshot = Snapshot(Model(*map(np.zeros_like, self._model)), np.zeros(tree.num_states, np.int32))
+        self._memory = Memory(
+            model=self._model,
+            snapshot=Snapshot(Model(*map(np.zeros_like, self._model)), np.zeros(tree.num_states, np.int32)),
+            upper=self._upper,
+            bonus=Bonus(self.c1, self.c3, np.log(tree.num_sequences / self.delta)),
+            seed=self.seed,
+            plan=self._plan,
+            path=self._path,
+        )
 
     def recommend(self) -> np.ndarray:
         """The plan that it plays."""
@@ -52,34 +60,10 @@ class MVP(BoundsLearner):
 
     def _update(self, ended_on, value):
         length = trace_back(self.tree.links, ended_on, self._path)
-        _take_in(
-            self.tree.links,
-            self._model,
-            self._snapshot,
-            self._upper,
-            self._bonus,
-            self.seed,
-            self._plan,
-            self._path,
-            length,
-            value,
-        )
+        _take_in(self.tree.links, self._memory, length, value)
 
     def _play_scored(self, mdp, values, rng, episodes):
-        return _play(
-            self.tree.links,
-            mdp.chances,
-            self._model,
-            self._snapshot,
-            self._upper,
-            self._bonus,
-            self.seed,
-            self._plan,
-            self._path,
-            values,
-            rng,
-            episodes,
-        )
+        return _play(self.tree.links, mdp.chances, self._memory, values, rng, episodes)
 
 
 @kernel
@@ -106,26 +90,27 @@ def _optimistic(links, snapshot, upper, bonus, sequence):
 
 
 @kernel
-def _take_in(links, model, snapshot, upper, bonus, seed, plan, path, length, value):
+def _take_in(links, memory, length, value):
     """After an episode that doubled some count: refreshes the model there, and the bounds above."""
+    model, path = memory.model, memory.path
     record(model, path, length, value)
     changed = False
     for at in range(length - 1, -1, -1):
         j = path.sequences[at]
         if model.visits[j] & (model.visits[j] - 1) == 0:
-            _take_snapshot(links, model, snapshot, j)
+            _take_snapshot(links, model, memory.snapshot, j)
             changed = True
         if changed:
-            upper[j] = _optimistic(links, snapshot, upper, bonus, j)
-            choose_by(links, model, upper, plan, path.states[at], seed)
+            memory.upper[j] = _optimistic(links, memory.snapshot, memory.upper, memory.bonus, j)
+            choose_by(links, model, memory.upper, memory.plan, path.states[at], memory.seed)
 
 
 @numba.njit(cache=True)
-def _play(links, chances, model, snapshot, upper, bonus, seed, plan, path, values, rng, number):
+def _play(links, chances, memory, values, rng, number):
     total = 0.0
     for _ in range(number):
         total += values[len(values) - 1]
-        length, outcome = follow_plan(links, chances, plan, rng.random(), path)
-        _take_in(links, model, snapshot, upper, bonus, seed, plan, path, length, chances.outcome_return[outcome])
-        rescore_plan(links, chances, plan, path, length, values)
+        length, outcome = follow_plan(links, chances, memory.plan, rng.random(), memory.path)
+        _take_in(links, memory, length, chances.outcome_return[outcome])
+        rescore_plan(links, chances, memory.plan, memory.path, length, values)
     return number, total

@@ -24,8 +24,9 @@ from tmdp_spiel.algorithms.regret_matching import (
 from tmdp_spiel.kernels import kernel
 from tmdp_spiel.tree_mdp import follow_chance
 
-# What an update works on, one entry per own decision of the episode: the products of mu and of sigma before it.
-Weights = collections.namedtuple("Weights", ["sampled", "reached"])
+# regrets, average: one entry per sequence;  sampled, reached: scratch, one entry per own decision of an episode, the
+# products of mu and of sigma before it
+Memory = collections.namedtuple("Memory", ["regrets", "average", "epsilon", "path", "sampled", "reached"])
 
 
 class OutcomeSamplingMCCFR(RegretMatcher):
@@ -37,33 +38,25 @@ class OutcomeSamplingMCCFR(RegretMatcher):
     def __init__(self, tree, *, epsilon: float = 0.1, recommends: str = "average", seed: int = 0):
         super().__init__(tree, recommends=recommends, seed=seed)
         self.epsilon = confidence.check_probability("epsilon", epsilon)
-        self._weights = Weights(np.empty(tree.horizon), np.empty(tree.horizon))
+        self._memory = Memory(
+            regrets=self._regrets,
+            average=self._average,
+            epsilon=self.epsilon,
+            path=self._path,
+            sampled=np.empty(tree.horizon),
+            reached=np.empty(tree.horizon),
+        )
 
     def plan(self) -> np.ndarray:
         return matched_plan(self.tree.links, self._regrets, self.epsilon)
 
     def _update(self, ended_on, value):
         length = trace_back(self.tree.links, ended_on, self._path)
-        utility = self.tree.min_utility + self.tree.utility_range * value
-        _take_in(
-            self.tree.links, self._regrets, self._average, self.epsilon, self._path, self._weights, length, utility
-        )
+        _take_in(self.tree.links, self._memory, length, self.tree.min_utility + self.tree.utility_range * value)
 
     def _play_scored(self, mdp, values, rng, episodes):
-        return _play(
-            self.tree.links,
-            mdp.chances,
-            self._regrets,
-            self._average,
-            self.epsilon,
-            self.tree.min_utility,
-            self.tree.utility_range,
-            self._path,
-            self._weights,
-            values,
-            rng,
-            episodes,
-        )
+        scale = self.tree.min_utility, self.tree.utility_range
+        return _play(self.tree.links, mdp.chances, self._memory, scale, values, rng, episodes)
 
 
 @kernel
@@ -82,17 +75,18 @@ def _draw(links, regrets, epsilon, state, uniform):
 
 
 @kernel
-def _take_in(links, regrets, average, epsilon, path, weights, length, utility):
+def _take_in(links, memory, length, utility):
     """The sampled counterfactual regrets of the visited states, and their share of the average policy.
 
     On the way back, with v-hat(a) = (value below) / mu(a) for the sampled action, 0 for the others, and
     v = sum over a of sigma(a) v-hat(a):  R(s, b) += (v-hat(b) - v) / sampled(s);
     average(s, b) += sigma(s, b) reached(s) / sampled(s).
     """
+    regrets, average, epsilon, path = memory.regrets, memory.average, memory.epsilon, memory.path
     sampled, reached = 1.0, 1.0
     for at in range(length):
         state, j = path.states[at], path.sequences[at]
-        weights.sampled[at], weights.reached[at] = sampled, reached
+        memory.sampled[at], memory.reached[at] = sampled, reached
         number = links.first_sequence[state + 1] - links.first_sequence[state]
         sigma = matched(regrets[j], positive_sum(links, regrets, state), number)
         sampled *= explored(sigma, epsilon, number)
@@ -105,15 +99,16 @@ def _take_in(links, regrets, average, epsilon, path, weights, length, utility):
         sigma = matched(regrets[played], total, number)
         estimate = below / explored(sigma, epsilon, number)
         below = sigma * estimate
-        share = weights.reached[at] / weights.sampled[at]
+        share = memory.reached[at] / memory.sampled[at]
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             average[j] += share * matched(regrets[j], total, number)
-            regrets[j] -= below / weights.sampled[at]
-        regrets[played] += estimate / weights.sampled[at]
+            regrets[j] -= below / memory.sampled[at]
+        regrets[played] += estimate / memory.sampled[at]
 
 
 @numba.njit(cache=True)
-def _play(links, chances, regrets, average, epsilon, low, span, path, weights, values, rng, number):
+def _play(links, chances, memory, scale, values, rng, number):
+    path, (lowest, span) = memory.path, scale
     total = 0.0
     for _ in range(number):
         total += values[len(values) - 1]
@@ -122,10 +117,9 @@ def _play(links, chances, regrets, average, epsilon, low, span, path, weights, v
             state, outcome, rest = follow_chance(links, chances, j, rest)
             if outcome >= 0:
                 break
-            j = np.int64(_draw(links, regrets, epsilon, state, rng.random()))
+            j = np.int64(_draw(links, memory.regrets, memory.epsilon, state, rng.random()))
             path.states[length], path.sequences[length] = state, j
             length += 1
-        utility = low + span * chances.outcome_return[outcome]
-        _take_in(links, regrets, average, epsilon, path, weights, length, utility)
-        rescore_matched(links, chances, regrets, epsilon, path, length, values)
+        _take_in(links, memory, length, lowest + span * chances.outcome_return[outcome])
+        rescore_matched(links, chances, memory.regrets, memory.epsilon, path, length, values)
     return number, total

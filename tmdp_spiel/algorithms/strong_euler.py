@@ -31,6 +31,7 @@ STRONG_EULER, EULER, UCBVI_BF = range(3)
 
 # variant: index of VARIANTS;  log_confidence: ln of what the variant puts over delta, without its n
 Bonus = collections.namedtuple("Bonus", ["variant", "c", "log_confidence"])
+Memory = collections.namedtuple("Memory", ["model", "upper", "lower", "bonus", "seed", "plan", "path"])
 
 
 class StrongEuler(BoundsLearner):
@@ -48,7 +49,15 @@ class StrongEuler(BoundsLearner):
         self.delta = confidence.check_probability("delta", delta)
         sequences = float(tree.num_sequences)
         over_delta = 10.0 * sequences**2 if variant == "strong_euler" else 5.0 * sequences
-        self._bonus = Bonus(VARIANTS.index(variant), self.c, np.log(over_delta / self.delta))
+        self._memory = Memory(
+            model=self._model,
+            upper=self._upper,
+            lower=self._lower,
+            bonus=Bonus(VARIANTS.index(variant), self.c, np.log(over_delta / self.delta)),
+            seed=self.seed,
+            plan=self._plan,
+            path=self._path,
+        )
 
     def recommend(self) -> np.ndarray:
         """The plan that it plays."""
@@ -56,34 +65,10 @@ class StrongEuler(BoundsLearner):
 
     def _update(self, ended_on, value):
         length = trace_back(self.tree.links, ended_on, self._path)
-        _take_in(
-            self.tree.links,
-            self._model,
-            self._upper,
-            self._lower,
-            self._bonus,
-            self.seed,
-            self._plan,
-            self._path,
-            length,
-            value,
-        )
+        _take_in(self.tree.links, self._memory, length, value)
 
     def _play_scored(self, mdp, values, rng, episodes):
-        return _play(
-            self.tree.links,
-            mdp.chances,
-            self._model,
-            self._upper,
-            self._lower,
-            self._bonus,
-            self.seed,
-            self._plan,
-            self._path,
-            values,
-            rng,
-            episodes,
-        )
+        return _play(self.tree.links, mdp.chances, self._memory, values, rng, episodes)
 
 
 @kernel
@@ -128,8 +113,9 @@ def _width(links, model, upper, lower, bonus, sequence, variance):
 
 
 @kernel
-def _refresh(links, model, upper, lower, bonus, sequence):
+def _refresh(links, memory, sequence):
     """U = min(1, p-hat . U + width), L = max(0, p-hat . L - width)."""
+    model, upper, lower, bonus = memory.model, memory.upper, memory.lower, memory.bonus
     mean, variance = empirical_moments(links, model, upper, sequence)
     width = _width(links, model, upper, lower, bonus, sequence, variance)
     upper[sequence] = min(1.0, mean + width)
@@ -138,19 +124,19 @@ def _refresh(links, model, upper, lower, bonus, sequence):
 
 
 @kernel
-def _take_in(links, model, upper, lower, bonus, seed, plan, path, length, value):
-    record(model, path, length, value)
+def _take_in(links, memory, length, value):
+    record(memory.model, memory.path, length, value)
     for at in range(length - 1, -1, -1):
-        _refresh(links, model, upper, lower, bonus, path.sequences[at])
-        choose_by(links, model, upper, plan, path.states[at], seed)
+        _refresh(links, memory, memory.path.sequences[at])
+        choose_by(links, memory.model, memory.upper, memory.plan, memory.path.states[at], memory.seed)
 
 
 @numba.njit(cache=True)
-def _play(links, chances, model, upper, lower, bonus, seed, plan, path, values, rng, number):
+def _play(links, chances, memory, values, rng, number):
     total = 0.0
     for _ in range(number):
         total += values[len(values) - 1]
-        length, outcome = follow_plan(links, chances, plan, rng.random(), path)
-        _take_in(links, model, upper, lower, bonus, seed, plan, path, length, chances.outcome_return[outcome])
-        rescore_plan(links, chances, plan, path, length, values)
+        length, outcome = follow_plan(links, chances, memory.plan, rng.random(), memory.path)
+        _take_in(links, memory, length, chances.outcome_return[outcome])
+        rescore_plan(links, chances, memory.plan, memory.path, length, values)
     return number, total

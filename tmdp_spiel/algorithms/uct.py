@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+
 import numba
 import numpy as np
 
@@ -11,6 +13,9 @@ from tmdp_spiel.algorithms.path_learner import PlanLearner, follow_plan, rescore
 from tmdp_spiel.decision_tree import PLAN_DTYPE
 from tmdp_spiel.kernels import kernel
 
+# visits, returns: one entry per sequence, the episodes through it and the sum of their returns;  c: on the [0, 1] scale
+Memory = collections.namedtuple("Memory", ["visits", "returns", "c", "seed", "plan", "path"])
+
 
 class UCT(PlanLearner):
     """c: the exploration constant, in the game's utility units."""
@@ -18,47 +23,30 @@ class UCT(PlanLearner):
     def __init__(self, tree, *, c: float = 2.0, seed: int = 0):
         super().__init__(tree, seed)
         self.c = positive("c", c)
-        self._scaled_c = self.c / tree.utility_range
-        self._visits = np.zeros(tree.num_sequences, np.int32)
-        self._returns = np.zeros(tree.num_sequences)
+        self._memory = Memory(
+            visits=np.zeros(tree.num_sequences, np.int32),
+            returns=np.zeros(tree.num_sequences),
+            c=self.c / tree.utility_range,
+            seed=self.seed,
+            plan=self._plan,
+            path=self._path,
+        )
 
     @property
     def visits(self) -> np.ndarray:
         """N(s, a): the episodes through each sequence."""
-        return self._visits.copy()
+        return self._memory.visits.copy()
 
     def recommend(self) -> np.ndarray:
         """The greedy plan: the largest mean return at every state."""
-        return _greedy_plan(self.tree.links, self._visits, self._returns, self.seed)
+        return _greedy_plan(self.tree.links, self._memory.visits, self._memory.returns, self.seed)
 
     def _update(self, ended_on, value):
         length = trace_back(self.tree.links, ended_on, self._path)
-        _take_in(
-            self.tree.links,
-            self._visits,
-            self._returns,
-            self._scaled_c,
-            self.seed,
-            self._plan,
-            self._path,
-            length,
-            value,
-        )
+        _take_in(self.tree.links, self._memory, length, value)
 
     def _play_scored(self, mdp, values, rng, episodes):
-        return _play(
-            self.tree.links,
-            mdp.chances,
-            self._visits,
-            self._returns,
-            self._scaled_c,
-            self.seed,
-            self._plan,
-            self._path,
-            values,
-            rng,
-            episodes,
-        )
+        return _play(self.tree.links, mdp.chances, self._memory, values, rng, episodes)
 
 
 @kernel
@@ -81,13 +69,13 @@ def _choose(links, visits, returns, c, state, seed):
 
 
 @kernel
-def _take_in(links, visits, returns, c, seed, plan, path, length, value):
+def _take_in(links, memory, length, value):
     """Credits the return to every sequence of the path, and chooses anew at its states."""
     for at in range(length):
-        j = path.sequences[at]
-        visits[j] += 1
-        returns[j] += value
-        plan[path.states[at]] = _choose(links, visits, returns, c, path.states[at], seed)
+        state, j = memory.path.states[at], memory.path.sequences[at]
+        memory.visits[j] += 1
+        memory.returns[j] += value
+        memory.plan[state] = _choose(links, memory.visits, memory.returns, memory.c, state, memory.seed)
 
 
 @numba.njit(cache=True)
@@ -108,11 +96,11 @@ def _greedy_plan(links, visits, returns, seed):
 
 
 @numba.njit(cache=True)
-def _play(links, chances, visits, returns, c, seed, plan, path, values, rng, number):
+def _play(links, chances, memory, values, rng, number):
     total = 0.0
     for _ in range(number):
         total += values[len(values) - 1]
-        length, outcome = follow_plan(links, chances, plan, rng.random(), path)
-        _take_in(links, visits, returns, c, seed, plan, path, length, chances.outcome_return[outcome])
-        rescore_plan(links, chances, plan, path, length, values)
+        length, outcome = follow_plan(links, chances, memory.plan, rng.random(), memory.path)
+        _take_in(links, memory, length, chances.outcome_return[outcome])
+        rescore_plan(links, chances, memory.plan, memory.path, length, values)
     return number, total
