@@ -1,4 +1,4 @@
-"""The slow, obvious twin of what model-based learners keep: every episode remembered, every bound from the leaves up."""
+"""The slow, obvious twin of model-based learners: every episode remembered, every bound from the leaves up."""
 
 import numpy as np
 
@@ -46,7 +46,7 @@ class Episodes:
 
 
 def best_values(mdp):
-    """The true expected return after each sequence under the best play, the root last; nan where it cannot be reached."""
+    """The true expected return after each sequence under the best play, the root last; nan where nothing leads."""
     tree = mdp.tree
     values, best = mdp.chances.ending_value.copy(), mdp.best_values()
     for state in range(tree.num_states):

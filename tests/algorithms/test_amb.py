@@ -14,7 +14,7 @@ def chain():
 
 
 def step(learner, path_end, value):
-    """Teaches an episode that the plan would play; the plan's choices are forced by eliminating nothing."""
+    """Teaches an episode that ends on this sequence, whatever the plan was."""
     learner._plan[:] = [0, 0] if path_end == 0 else [1, path_end - 2]
     learner.learn(path_end, value)
 
@@ -28,7 +28,7 @@ def test_targets_worked_by_hand():
     assert upper[1] == pytest.approx(1 + bonus) and lower[1] == pytest.approx(-bonus)
     assert upper[2] == pytest.approx(0.6 + bonus) and lower[2] == pytest.approx(0.6 - bonus)
     step(learner, 2, 0.5)
-    # The rate of the second visit is (H + 1) / (H + 2) = 3/4. The upper bound of the second state is that of sequence 3, 1.
+    # The rate of the second visit is (H + 1) / (H + 2) = 3/4. The second state's upper bound is that of sequence 3, 1.
     assert upper[1] == pytest.approx((1 + bonus) / 4 + 3 / 4 * (1 + bonus / np.sqrt(2)))
     assert lower[1] == pytest.approx(-bonus / 4 + 3 / 4 * (0.6 - bonus - bonus / np.sqrt(2)))
     assert upper[2] == pytest.approx((0.6 + bonus) / 4 + 3 / 4 * (0.5 + bonus / np.sqrt(2)))

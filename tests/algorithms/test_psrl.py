@@ -14,7 +14,11 @@ def test_gamma_draws(shape):
 
 def bandit(actions=2):
     return ts.DecisionTree(
-        first_sequence=[0, actions], first_child=[1] * (actions + 1), parent=[actions], action=range(actions), can_end=[True] * actions
+        first_sequence=[0, actions],
+        first_child=[1] * (actions + 1),
+        parent=[actions],
+        action=range(actions),
+        can_end=[True] * actions,
     )
 
 
@@ -54,7 +58,7 @@ def test_plays_an_action_with_the_probability_that_it_is_best():
 
 
 def test_what_follows_a_sequence_has_a_dirichlet_posterior():
-    """Sequence 0 leads to one of two states with sure returns: Q of a draw is the Dirichlet weight of the one that wins."""
+    """Sequence 0 leads to a state that wins or one that loses: its value in a draw is the weight of the first."""
     tree = ts.DecisionTree(
         first_sequence=[0, 1, 2, 3], first_child=[1, 3, 3, 3], parent=[3, 0, 0], action=[0, 0, 0], can_end=[0, 1, 1]
     )
