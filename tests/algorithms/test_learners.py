@@ -1,0 +1,192 @@
+"""What is asked of every learner."""
+
+import copy
+import pickle
+
+import brute_force
+import numpy as np
+import pytest
+
+import tmdp_spiel as ts
+
+LEARNERS = {
+    "UCBT": (ts.UCBT, dict(c=0.1)),
+    "LUCBT": (ts.LUCBT, dict(bound="simple", c=0.1, epsilon=0.001)),
+    "LUCBTUniform": (ts.LUCBTUniform, dict(bound="simple", c=0.1, epsilon=0.001)),
+    "LUCB": (ts.LUCB, dict(epsilon=0.01)),
+    "UCT": (ts.UCT, dict(c=5.0)),
+    "OutcomeSamplingMCCFR": (ts.OutcomeSamplingMCCFR, {}),
+    "OutcomeSamplingMCCFR, current": (ts.OutcomeSamplingMCCFR, dict(recommends="current")),
+    "OPF": (ts.OPF, dict(k=0.5)),
+    "BPIUCRL": (ts.BPIUCRL, dict(epsilon=0.02)),
+    "MDPGapE": (ts.MDPGapE, dict(epsilon=0.05)),
+    "MVP": (ts.MVP, {}),
+    "StrongEuler": (ts.StrongEuler, {}),
+    "EULER": (ts.StrongEuler, dict(variant="euler")),
+    "UCBVI-BF": (ts.StrongEuler, dict(variant="ucbvi_bf")),
+    "AMB": (ts.AMB, {}),
+    "PSRL": (ts.PSRL, {}),
+}
+# Episodes on Leduc, and the value gap to be below after them. At the start it is about 1.
+LEDUC = {
+    "UCBT": (300_000, 0.05),
+    "UCT": (1_000_000, 0.02),
+    "OutcomeSamplingMCCFR": (2_000_000, 0.03),
+    "OPF": (4_000_000, 0.05),
+    "BPIUCRL": (1_000_000, 0.03),
+    "MDPGapE": (300_000, 0.05),
+    "MVP": (1_000_000, 0.05),
+    "StrongEuler": (1_000_000, 0.05),
+    "EULER": (1_000_000, 0.03),
+    "UCBVI-BF": (1_000_000, 0.03),
+    "AMB": (1_000_000, 0.02),
+    "PSRL": (30_000, 0.05),
+}
+
+
+def make(name, tree, seed=0):
+    learner, settings = LEARNERS[name]
+    return learner(tree, seed=seed, **settings)
+
+
+def ends_at_once() -> ts.TreeMDP:
+    """A Tree MDP whose episodes end before any own decision a third of the time."""
+    tree = ts.DecisionTree(
+        first_sequence=[0, 2, 4],
+        first_child=[1, 2, 2, 2, 2],
+        parent=[4, 0],
+        action=[0, 1, 0, 1],
+        can_end=[True, True, True, True],
+        root_can_end=True,
+    )
+    return ts.TreeMDP(
+        tree,
+        reach=[2 / 3, 1 / 3],
+        first_outcome=[0, 1, 3, 4, 5, 7],
+        outcome_return=[0.2, 0.0, 1.0, 0.9, 0.1, 0.0, 1.0],
+        outcome_probability=[1 / 3, 1 / 3, 1 / 3, 1 / 3, 1 / 3, 1 / 6, 1 / 6],
+    )
+
+
+def check_steps(new, mdp, episodes, seed=3):
+    """Stepping by hand against the compiled loop: the same episodes, the same regret and value gap."""
+    by_hand, compiled = new(mdp.tree, seed), new(mdp.tree, seed)
+    best, _ = mdp.best_response()
+    rng, regret = np.random.default_rng(seed), 0.0
+    while by_hand.episodes < episodes and not by_hand.stopped:
+        plan = by_hand.plan()
+        np.testing.assert_array_equal(plan, by_hand.plan())
+        regret += best - mdp.value(plan)
+        by_hand.learn(*mdp.sample(plan, rng))
+    trace = ts.run(compiled, mdp, episodes, progress=False)
+    assert trace.episode[-1] == by_hand.episodes == compiled.episodes
+    assert trace.regret[-1] == pytest.approx(regret, abs=1e-9)
+    assert trace.value_gap[-1] == pytest.approx(max(best - mdp.value(by_hand.recommend()), 0), abs=1e-9)
+    assert compiled.recommended_value(mdp) == pytest.approx(mdp.value(compiled.recommend()), abs=1e-12)
+    np.testing.assert_array_equal(by_hand.plan(), compiled.plan())
+    np.testing.assert_array_equal(by_hand.recommend(), compiled.recommend())
+
+
+def check_pickling(new, mdp, episodes):
+    """A learner pickled in the middle, by hand and compiled, against one that was not."""
+    learner, rng = new(mdp.tree, 1), np.random.default_rng(1)
+    ts.run(learner, mdp, episodes, rng=rng, progress=False)
+    restored, other_rng = pickle.loads(pickle.dumps(learner)), copy.deepcopy(rng)
+    for one, its_rng in ((learner, rng), (restored, other_rng)):
+        for _ in range(20):
+            if not one.stopped:
+                one.learn(*mdp.sample(one.plan(), its_rng))
+    restored = pickle.loads(pickle.dumps(restored))
+    traces = [ts.run(learner, mdp, episodes, rng=rng, progress=False)]
+    traces.append(ts.run(restored, mdp, episodes, rng=other_rng, progress=False))
+    np.testing.assert_array_equal(traces[0].episode, traces[1].episode)
+    np.testing.assert_allclose(traces[0].regret, traces[1].regret, atol=1e-9)
+    np.testing.assert_array_equal(learner.plan(), restored.plan())
+    np.testing.assert_array_equal(learner.recommend(), restored.recommend())
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_stepping_by_hand_and_the_compiled_loop_agree(name, mdp_of):
+    check_steps(lambda tree, seed: make(name, tree, seed), mdp_of("kuhn", 0), 300)
+    check_steps(lambda tree, seed: make(name, tree, seed), ends_at_once(), 200)
+    if name != "LUCB":
+        check_steps(lambda tree, seed: make(name, tree, seed), mdp_of("leduc", 1), 100)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_stepping_by_hand_and_the_compiled_loop_agree_on_any_tree(name):
+    for seed in range(8):
+        mdp = brute_force.random_mdp(np.random.default_rng(seed), impossible_chance=0.2)
+        check_steps(lambda tree, seed: make(name, tree, seed), mdp, 150, seed)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_goes_on_identically_after_pickling(name, mdp_of):
+    check_pickling(lambda tree, seed: make(name, tree, seed), mdp_of("kuhn", 1), 400)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_seeds_matter_and_determine(name, mdp_of):
+    mdp = mdp_of("kuhn", 0)
+    first, again, other = (make(name, mdp.tree, seed) for seed in (1, 1, 2))
+    regrets = [ts.run(learner, mdp, 2000, progress=False).regret for learner in (first, again, other)]
+    np.testing.assert_array_equal(regrets[0], regrets[1])
+    assert not np.array_equal(regrets[0], regrets[2])
+
+
+@pytest.mark.parametrize("player", [0, 1])
+@pytest.mark.parametrize("name", LEARNERS)
+def test_learns_kuhn(name, player, mdp_of):
+    mdp = mdp_of("kuhn", player)
+    episodes = 20_000 if name in ("PSRL", "LUCBTUniform") else 100_000
+    trace = ts.run(make(name, mdp.tree), mdp, episodes, checkpoints=[episodes], progress=False)
+    assert trace.value_gap[-1] < 0.01
+
+
+@pytest.mark.parametrize("player", [0, 1])
+@pytest.mark.parametrize("name", LEDUC)
+def test_learns_leduc(name, player, mdp_of):
+    mdp = mdp_of("leduc", player)
+    episodes, gap = LEDUC[name]
+    learner = make(name, mdp.tree)
+    first = mdp.best_response()[0] - mdp.value(learner.recommend())
+    trace = ts.run(learner, mdp, episodes, checkpoints=[episodes], progress=False)
+    assert trace.value_gap[-1] < gap < first / 5
+
+
+@pytest.mark.parametrize(
+    "learner, settings, message",
+    [
+        (ts.UCT, dict(c=0.0), "c must be a positive number"),
+        (ts.UCT, dict(c=float("nan")), "c must be a positive number"),
+        (ts.UCT, dict(seed=-1), "seed must be"),
+        (ts.OutcomeSamplingMCCFR, dict(epsilon=0.0), "epsilon must lie strictly between 0 and 1"),
+        (ts.OutcomeSamplingMCCFR, dict(recommends="last"), "recommends must be one of 'average', 'current'"),
+        (ts.OPF, dict(k=-1.0), "k must be a positive number"),
+        (ts.BPIUCRL, dict(epsilon=0.0), "epsilon must lie"),
+        (ts.BPIUCRL, dict(delta=1.0), "delta must lie"),
+        (ts.MDPGapE, dict(epsilon=2.0), "epsilon must lie"),
+        (ts.MDPGapE, dict(delta=0.0), "delta must lie"),
+        (ts.MVP, dict(c1=0.0), "c1 must be"),
+        (ts.MVP, dict(c3=-1.0), "c3 must be"),
+        (ts.MVP, dict(delta=2.0), "delta must lie"),
+        (ts.StrongEuler, dict(variant="ucbvi"), "variant must be one of 'strong_euler', 'euler', 'ucbvi_bf'"),
+        (ts.StrongEuler, dict(c=0.0), "c must be"),
+        (ts.AMB, dict(c=float("inf")), "c must be"),
+        (ts.AMB, dict(delta=0.0), "delta must lie"),
+        (ts.PSRL, dict(prior=0.0), "prior must be"),
+    ],
+)
+def test_wrong_hyper_parameters_are_refused(learner, settings, message, mdp_of):
+    with pytest.raises(ValueError, match=message):
+        learner(mdp_of("kuhn", 0).tree, **settings)
+
+
+@pytest.mark.parametrize("name", sorted({learner.__name__ for learner, _ in LEARNERS.values()}))
+def test_hyper_parameters_are_keywords_with_defaults_that_run(name, mdp_of):
+    mdp, learner = mdp_of("kuhn", 0), getattr(ts, name)
+    with pytest.raises(TypeError):
+        learner(mdp.tree, 0.1)
+    with pytest.raises(TypeError, match="made from a DecisionTree"):
+        learner(mdp)
+    assert ts.run(learner(mdp.tree, seed=5), mdp, 50, progress=False).episode[-1] == 50

@@ -1,0 +1,78 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+import tmdp_spiel as ts
+from tmdp_spiel.algorithms.psrl import _KEYS, _gamma, _mean_return
+
+
+@pytest.mark.parametrize("shape", [0.3, 0.9, 1.0, 1.5, 4.0, 300.0])
+def test_gamma_draws(shape):
+    draws = [_gamma(shape, 1, time, 7 * _KEYS) for time in range(5000)]
+    assert stats.kstest(draws, stats.gamma(shape).cdf).pvalue > 1e-3
+
+
+def bandit(actions=2):
+    return ts.DecisionTree(
+        first_sequence=[0, actions],
+        first_child=[1] * (actions + 1),
+        parent=[actions],
+        action=range(actions),
+        can_end=[True] * actions,
+    )
+
+
+def taught(tree, returns):
+    """A learner that has seen these (sequence, return) pairs."""
+    learner = ts.PSRL(tree, seed=3)
+    for sequence, value in returns:
+        learner._update(sequence, value)
+    return learner
+
+
+def test_wins_and_losses_have_a_beta_posterior():
+    learner = taught(bandit(), [(0, 1.0)] * 3 + [(0, 0.0)] * 2)
+    draws = [_mean_return(learner._model, 0, 5, 1.0, 3, time, 0) for time in range(5000)]
+    assert stats.kstest(draws, stats.beta(4, 3).cdf).pvalue > 1e-3
+
+
+def test_other_returns_have_the_moments_of_the_dirichlet_process():
+    returns = [0.4, 0.5, 0.5, 0.6, 0.9]
+    learner = taught(bandit(), [(0, value) for value in returns])
+    draws = [_mean_return(learner._model, 0, 5, 1.0, 3, time, 0) for time in range(20000)]
+    weights = np.random.default_rng(0).dirichlet(np.ones(7), size=200_000)
+    exact = weights @ np.array([0.0, 1.0, *returns])
+    assert np.mean(draws) == pytest.approx(exact.mean(), abs=0.005)
+    assert np.std(draws) == pytest.approx(exact.std(), abs=0.005)
+
+
+def test_plays_an_action_with_the_probability_that_it_is_best():
+    learner = taught(bandit(), [(0, 1.0)] * 6 + [(0, 0.0)] * 4 + [(1, 1.0)] * 2 + [(1, 0.0)] * 2)
+    first = 0
+    for episode in range(4000):
+        learner.episodes = episode
+        first += learner.plan()[0] == 0
+    rng = np.random.default_rng(0)
+    chance = np.mean(rng.beta(7, 5, 400_000) > rng.beta(3, 3, 400_000))
+    assert first / 4000 == pytest.approx(chance, abs=0.03)
+
+
+def test_what_follows_a_sequence_has_a_dirichlet_posterior():
+    """Sequence 0 leads to a state that wins or one that loses: its value in a draw is the weight of the first."""
+    tree = ts.DecisionTree(
+        first_sequence=[0, 1, 2, 3], first_child=[1, 3, 3, 3], parent=[3, 0, 0], action=[0, 0, 0], can_end=[0, 1, 1]
+    )
+    learner = taught(tree, [(1, 1.0)] * 30_000 + [(2, 0.0)] * 20_000)
+    values = []
+    for episode in range(500):
+        learner.episodes = episode
+        learner.plan()
+        values.append(learner._values[0])
+    assert np.mean(values) == pytest.approx(0.6, abs=0.001)
+    assert np.std(values) == pytest.approx(np.sqrt(0.24 / 50_000), rel=0.15)
+
+
+def test_recommends_the_best_of_the_posterior_means():
+    learner = taught(bandit(3), [(0, 0.5), (1, 0.9), (1, 0.9), (2, 1.0)])
+    # (0.5 + 1) / 3, (1.8 + 1) / 4, (1 + 1) / 3.
+    assert learner.recommend().tolist() == [1]

@@ -1,0 +1,97 @@
+"""BPI-UCRL (Kaufmann et al., ALT 2021, Adaptive Reward-Free Exploration; Tirinzoni, Al-Marjani and Kaufmann, ALT 2023).
+
+In the simplified form of the paper's experiments: returns come at the end only and lie in [0, 1], so the width at a
+sequence has no factor for the horizon.
+"""
+
+from __future__ import annotations
+
+import collections
+
+import numba
+import numpy as np
+
+from tmdp_spiel import confidence
+from tmdp_spiel.algorithms.path_learner import follow_plan, rescore_plan, trace_back
+from tmdp_spiel.algorithms.transition_model import BoundsLearner, choose_by, empirical_mean, greedy_plan, record
+from tmdp_spiel.kernels import kernel
+
+Memory = collections.namedtuple("Memory", ["model", "upper", "lower", "epsilon", "delta", "seed", "plan", "path"])
+
+
+class BPIUCRL(BoundsLearner):
+    """PAC identification by optimism.
+
+    Plays the largest upper bound at every state, recommends the largest lower bound, and stops when the two are within
+    epsilon at the root, on the [0, 1] scale of returns. delta: the chance that the interval of one sequence may ever
+    fail; the simplified widths have no union over the sequences.
+    """
+
+    def __init__(self, tree, *, epsilon: float = 0.05, delta: float = 0.05, seed: int = 0):
+        super().__init__(tree, seed)
+        self.epsilon = confidence.check_probability("epsilon", epsilon)
+        self.delta = confidence.check_probability("delta", delta)
+        self._memory = Memory(
+            model=self._model,
+            upper=self._upper,
+            lower=self._lower,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            seed=self.seed,
+            plan=self._plan,
+            path=self._path,
+        )
+
+    @property
+    def stopped(self) -> bool:
+        return bool(_has_stopped(self._memory))
+
+    def recommend(self) -> np.ndarray:
+        return greedy_plan(self.tree.links, self._model, self._lower, self.seed)
+
+    def _update(self, ended_on, value):
+        length = trace_back(self.tree.links, ended_on, self._path)
+        _take_in(self.tree.links, self._memory, length, value)
+
+    def _play_scored(self, mdp, values, rng, episodes):
+        return _play(self.tree.links, mdp.chances, self._memory, values, rng, episodes)
+
+
+@kernel
+def _has_stopped(memory):
+    root = len(memory.upper) - 1
+    return memory.upper[root] - memory.lower[root] <= memory.epsilon
+
+
+@kernel
+def _refresh(links, memory, sequence):
+    """U = min(1, mean of what followed + b), L = max(0, the same with L - b),
+    b = sqrt((ln(1/delta) + ln(e (1 + n))) / (2n)).
+    """
+    model, upper, lower = memory.model, memory.upper, memory.lower
+    visits = model.visits[sequence]
+    width = np.sqrt((1.0 - np.log(memory.delta) + np.log1p(visits)) / (2.0 * visits))
+    upper[sequence] = min(1.0, empirical_mean(links, model, upper, sequence) + width)
+    lower[sequence] = max(0.0, empirical_mean(links, model, lower, sequence) - width)
+
+
+@kernel
+def _take_in(links, memory, length, value):
+    record(memory.model, memory.path, length, value)
+    for at in range(length - 1, -1, -1):
+        _refresh(links, memory, memory.path.sequences[at])
+        choose_by(links, memory.model, memory.upper, memory.plan, memory.path.states[at], memory.seed)
+    _refresh(links, memory, len(links.can_end))
+
+
+@numba.njit(cache=True)
+def _play(links, chances, memory, values, rng, number):
+    total = 0.0
+    for played in range(number):
+        if _has_stopped(memory):
+            return played, total
+        total += values[len(values) - 1]
+        length, outcome = follow_plan(links, chances, memory.plan, rng.random(), memory.path)
+        _take_in(links, memory, length, chances.outcome_return[outcome])
+        rescore_plan(links, chances, memory.plan, memory.path, length, values)
+    return number, total

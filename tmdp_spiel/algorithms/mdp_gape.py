@@ -1,0 +1,233 @@
+"""MDP-GapE (Jonsson, Kaufmann, Menard, Domingues, Leurent and Valko, NeurIPS 2020).
+
+Confidence sets are Kullback-Leibler balls around the empirical distribution of what follows a sequence: its child
+states, a win and a loss. An episode that ends with return rho counts as rho of a win and 1 - rho of a loss, which keeps
+the concentration of the balls by convexity and needs no knowledge of the returns.
+"""
+
+from __future__ import annotations
+
+import collections
+
+import numba
+import numpy as np
+
+from tmdp_spiel import confidence, ties
+from tmdp_spiel.algorithms.kl_ball import largest_mean, smallest_mean
+from tmdp_spiel.algorithms.path_learner import follow_plan, rescore_plan, trace_back
+from tmdp_spiel.algorithms.transition_model import (
+    BoundsLearner,
+    choose_by,
+    greedy_plan,
+    record,
+    state_bound,
+    state_visits,
+)
+from tmdp_spiel.kernels import kernel, tree_pass
+from tmdp_spiel.tree_mdp import child_range
+
+# log_confidence: ln(3 (B K)^H / delta);  outcomes: B;  root_can_end: as in the tree
+Settings = collections.namedtuple("Settings", ["epsilon", "log_confidence", "outcomes", "root_can_end", "seed"])
+# The distribution of what follows one sequence, B entries each.
+Ball = collections.namedtuple("Ball", ["weights", "values", "gaps"])
+# stopped: bool[1]
+Memory = collections.namedtuple("Memory", ["model", "upper", "lower", "settings", "ball", "plan", "path", "stopped"])
+
+
+class MDPGapE(BoundsLearner):
+    """PAC identification: UGapE at the first states, optimism below them.
+
+    When the learner stops, the recommended policy is within epsilon of a best response, on the [0, 1] scale of returns,
+    with probability at least 1 - delta.
+    """
+
+    def __init__(self, tree, *, epsilon: float = 0.05, delta: float = 0.05, seed: int = 0):
+        super().__init__(tree, seed)
+        self.epsilon = confidence.check_probability("epsilon", epsilon)
+        self.delta = confidence.check_probability("delta", delta)
+        followers = np.diff(tree.first_child) + 2 * tree.can_end
+        outcomes = max(int(followers.max()), int(tree.first_child[0]) + 2 * tree.root_can_end)
+        settings = Settings(
+            epsilon=self.epsilon,
+            log_confidence=np.log(3.0 / self.delta) + tree.horizon * np.log(outcomes * tree.max_actions),
+            outcomes=outcomes,
+            root_can_end=tree.root_can_end,
+            seed=self.seed,
+        )
+        self._memory = Memory(
+            model=self._model,
+            upper=self._upper,
+            lower=self._lower,
+            settings=settings,
+            ball=Ball(np.empty(outcomes), np.empty(outcomes), np.empty(outcomes)),
+            plan=self._plan,
+            path=self._path,
+            stopped=np.zeros(1, np.bool_),
+        )
+
+    @property
+    def stopped(self) -> bool:
+        return bool(self._memory.stopped[0])
+
+    @property
+    def upper(self) -> np.ndarray:
+        self._refresh_root()
+        return super().upper
+
+    @property
+    def lower(self) -> np.ndarray:
+        self._refresh_root()
+        return super().lower
+
+    def _refresh_root(self):
+        """The root's own interval is not needed for playing."""
+        if self.episodes > 0:
+            _refresh(self.tree.links, self._memory, self.tree.num_sequences)
+
+    def recommend(self) -> np.ndarray:
+        """UGapE's best guess at the first states, the largest lower bound below them."""
+        plan = greedy_plan(self.tree.links, self._model, self._lower, self.seed)
+        for state in range(self.tree.first_child[0]):
+            guess, _ = _guess_and_rival(self.tree.links, self._memory, state)
+            plan[state] = guess - self.tree.first_sequence[state]
+        return plan
+
+    def _update(self, ended_on, value):
+        length = trace_back(self.tree.links, ended_on, self._path)
+        _take_in(self.tree.links, self._memory, length, value)
+
+    def _play_scored(self, mdp, values, rng, episodes):
+        return _play(self.tree.links, mdp.chances, self._memory, values, rng, episodes)
+
+
+@kernel
+def _radius(settings, visits):
+    """beta_p / n, beta_p = ln(3 (B K)^H / delta) + (B - 1) (1 + ln(1 + n / (B - 1)))."""
+    beta = settings.log_confidence
+    if settings.outcomes > 1:
+        free = settings.outcomes - 1.0
+        beta += free * (1.0 + np.log1p(visits / free))
+    return beta / visits
+
+
+@kernel
+def _fill_ball(links, model, bound, settings, ball, sequence):
+    """What follows a sequence: (its child states with their bounds, then a win and a loss); returns how many."""
+    visits = model.visits[sequence]
+    low, high = child_range(links, sequence)
+    number, ended = 0, visits
+    for child in range(low, high):
+        went_on = state_visits(links, model.visits, child)
+        ended -= went_on
+        ball.weights[number], ball.values[number] = went_on / visits, state_bound(links, bound, child)
+        number += 1
+    if settings.root_can_end if sequence == len(links.can_end) else links.can_end[sequence]:
+        won = model.returns[sequence] / visits
+        ball.weights[number], ball.values[number] = won, 1.0
+        ball.weights[number + 1], ball.values[number + 1] = max(ended / visits - won, 0.0), 0.0
+        number += 2
+    return number
+
+
+@tree_pass
+def _refresh(links, memory, sequence):
+    """U = max and L = min over the ball of the expected bound of what follows."""
+    model, ball, settings = memory.model, memory.ball, memory.settings
+    radius = _radius(settings, model.visits[sequence])
+    number = _fill_ball(links, model, memory.upper, settings, ball, sequence)
+    memory.upper[sequence] = largest_mean(ball.weights, ball.values, ball.gaps, number, radius)
+    number = _fill_ball(links, model, memory.lower, settings, ball, sequence)
+    memory.lower[sequence] = smallest_mean(ball.weights, ball.values, ball.gaps, number, radius)
+
+
+@kernel
+def _guess_and_rival(links, memory, state):
+    """UGapE: b = argmin over a of [max over others of U - L(a)], c = argmax over others than b of U.
+
+    c is -1 if there is no other.
+    """
+    upper, lower, seed = memory.upper, memory.lower, memory.settings.seed
+    time = state_visits(links, memory.model.visits, state)
+    first, end = links.first_sequence[state], links.first_sequence[state + 1]
+    guess, least, tied = np.int64(first), np.inf, 0
+    for j in range(first, end):
+        others = -np.inf
+        for other in range(first, end):
+            if other != j:
+                others = max(others, upper[other])
+        regret = others - lower[j]
+        if regret < least:
+            guess, least, tied = np.int64(j), regret, 1
+        elif regret == least:
+            tied += 1
+            if ties.uniform(seed, time, j) * tied < 1.0:
+                guess = np.int64(j)
+    rival, best, tied = np.int64(-1), -np.inf, 0
+    for j in range(first, end):
+        if j != guess and upper[j] > best:
+            rival, best, tied = np.int64(j), upper[j], 1
+        elif j != guess and upper[j] == best:
+            tied += 1
+            if ties.uniform(seed, time, j) * tied < 1.0:
+                rival = np.int64(j)
+    return guess, rival
+
+
+@kernel
+def _choose_first(links, memory, state):
+    """Plays the one of the guess and its rival with the wider interval."""
+    upper, lower = memory.upper, memory.lower
+    played, rival = _guess_and_rival(links, memory, state)
+    if rival >= 0 and upper[rival] - lower[rival] > upper[played] - lower[played]:
+        played = rival
+    memory.plan[state] = played - links.first_sequence[state]
+
+
+@tree_pass
+def _is_certain(links, memory):
+    """Whether U(c) - L(b) <= epsilon in expectation over the first states, for every distribution in the root's ball.
+
+    With one first state this is the rule of the source.
+    """
+    ball, settings = memory.ball, memory.settings
+    visits = memory.model.visits[len(links.can_end)]
+    mean, ended = 0.0, 1.0
+    for state in range(links.first_child[0]):
+        guess, rival = _guess_and_rival(links, memory, state)
+        ball.weights[state] = state_visits(links, memory.model.visits, state) / visits
+        ball.values[state] = max(memory.upper[rival] - memory.lower[guess], 0.0) if rival >= 0 else 0.0
+        mean += ball.weights[state] * ball.values[state]
+        ended -= ball.weights[state]
+    if mean > settings.epsilon:
+        return False
+    number = np.int64(links.first_child[0])
+    if settings.root_can_end:
+        ball.weights[number], ball.values[number] = max(ended, 0.0), 0.0
+        number += 1
+    return largest_mean(ball.weights, ball.values, ball.gaps, number, _radius(settings, visits)) <= settings.epsilon
+
+
+@tree_pass
+def _take_in(links, memory, length, value):
+    path = memory.path
+    record(memory.model, path, length, value)
+    for at in range(length - 1, -1, -1):
+        _refresh(links, memory, path.sequences[at])
+        if at > 0:
+            choose_by(links, memory.model, memory.upper, memory.plan, path.states[at], memory.settings.seed)
+        else:
+            _choose_first(links, memory, path.states[0])
+    memory.stopped[0] = _is_certain(links, memory)
+
+
+@numba.njit(cache=True)
+def _play(links, chances, memory, values, rng, number):
+    total = 0.0
+    for played in range(number):
+        if memory.stopped[0]:
+            return played, total
+        total += values[len(values) - 1]
+        length, outcome = follow_plan(links, chances, memory.plan, rng.random(), memory.path)
+        _take_in(links, memory, length, chances.outcome_return[outcome])
+        rescore_plan(links, chances, memory.plan, memory.path, length, values)
+    return number, total

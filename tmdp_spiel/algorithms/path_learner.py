@@ -1,0 +1,157 @@
+"""What learners share whose policy changes only at the states that an episode visits.
+
+An episode then costs what it touches, however large the tree. The exact value of the played policy is measured the same
+way: V(s) per state, kept by the loop that plays, brought up to date along the path of every episode, and never read by
+the learner.
+"""
+
+from __future__ import annotations
+
+import abc
+import collections
+
+import numba
+import numpy as np
+
+from tmdp_spiel import ties
+from tmdp_spiel.algorithms.learner import Learner
+from tmdp_spiel.decision_tree import PLAN_DTYPE
+from tmdp_spiel.kernels import kernel
+from tmdp_spiel.planning import state_of
+from tmdp_spiel.tree_mdp import follow_chance
+
+# The own decisions of one episode in order, at most `horizon` many.
+Path = collections.namedtuple("Path", ["states", "sequences"])
+
+
+class PathLearner(Learner):
+    """Plays by _play_scored, with the true value of its current policy below every state at hand for measuring."""
+
+    def __init__(self, tree, seed):
+        super().__init__(tree, seed)
+        self._path = Path(np.empty(tree.horizon, np.int32), np.empty(tree.horizon, np.int32))
+        self._scored = None
+
+    @abc.abstractmethod
+    def _play_scored(self, mdp, values, rng, episodes) -> tuple[int, float]:
+        """As _play. values: float64[S + 1], V(s) of the policy as a part of V, and V last; to be kept up to date."""
+
+    def _play(self, mdp, rng, episodes):
+        values = self._values(mdp)
+        self._scored = None
+        played, total = self._play_scored(mdp, values, rng, episodes)
+        self._scored = mdp, self.episodes + played, values
+        return played, total
+
+    def _values(self, mdp) -> np.ndarray:
+        if self._scored is not None and self._scored[0] is mdp and self._scored[1] == self.episodes:
+            return self._scored[2]
+        return state_values(self.tree.links, mdp.chances, self.tree.as_probabilities(self._scored_policy()))
+
+    def _scored_policy(self) -> np.ndarray:
+        """The policy that `values` are those of."""
+        return self.plan()
+
+    def __getstate__(self):
+        return {**self.__dict__, "_scored": None}
+
+
+class PlanLearner(PathLearner):
+    """A PathLearner that plays a deterministic plan, at first any action at every state."""
+
+    def __init__(self, tree, seed):
+        super().__init__(tree, seed)
+        self._plan = random_plan(tree.links, self.seed)
+
+    def plan(self) -> np.ndarray:
+        return self._plan.copy()
+
+
+@numba.njit(cache=True)
+def random_plan(links, seed):
+    """Any action at every state, each with the same chance."""
+    plan = np.empty(len(links.parent), PLAN_DTYPE)
+    for state in range(len(plan)):
+        number = links.first_sequence[state + 1] - links.first_sequence[state]
+        plan[state] = int(ties.uniform(seed, 0, state) * number)
+    return plan
+
+
+@kernel
+def trace_back(links, ended_on, path):
+    """Fills the path that leads to a sequence; returns its length."""
+    root = len(links.can_end)
+    length = 0
+    sequence = np.int64(ended_on)
+    while sequence != root:
+        length += 1
+        sequence = np.int64(links.parent[state_of(links, sequence)])
+    sequence = np.int64(ended_on)
+    for at in range(length - 1, -1, -1):
+        state = state_of(links, sequence)
+        path.states[at], path.sequences[at] = state, sequence
+        sequence = np.int64(links.parent[state])
+    return length
+
+
+@kernel
+def follow_plan(links, chances, plan, uniform, path):
+    """One episode of a deterministic plan from one uniform draw: fills the path; returns (its length, outcome)."""
+    j, rest, length = np.int64(len(links.can_end)), uniform, 0
+    while True:
+        state, outcome, rest = follow_chance(links, chances, j, rest)
+        if outcome >= 0:
+            return length, outcome
+        j = np.int64(links.first_sequence[state] + plan[state])
+        path.states[length], path.sequences[length] = state, j
+        length += 1
+
+
+@kernel
+def best_sequence(links, scores, state, seed, time):
+    """The sequence of the state with the largest score, ties uniformly at random."""
+    lead, best, tied = np.int64(-1), -np.inf, 0
+    for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+        if scores[j] > best:
+            lead, best, tied = np.int64(j), scores[j], 1
+        elif scores[j] == best:
+            tied += 1
+            if ties.uniform(seed, time, j) * tied < 1.0:
+                lead = np.int64(j)
+    return lead
+
+
+@kernel
+def sequence_value(links, chances, values, sequence):
+    """Q(j) = ending value of j + sum over child states c of V(c)."""
+    total = chances.ending_value[sequence]
+    for child in range(links.first_child[sequence], links.first_child[sequence + 1]):
+        total += values[child]
+    return total
+
+
+@numba.njit(cache=True)
+def state_values(links, chances, probabilities):
+    """V(s) of a mixed plan at every state, bottom-up, and V last."""
+    states = len(links.parent)
+    values = np.zeros(states + 1)
+    for state in range(states - 1, -1, -1):
+        for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+            if probabilities[j] > 0.0:
+                values[state] += probabilities[j] * sequence_value(links, chances, values, j)
+    values[states] = chances.ending_value[len(links.can_end)]
+    for state in range(links.first_child[0]):
+        values[states] += values[state]
+    return values
+
+
+@kernel
+def rescore_plan(links, chances, plan, path, length, values):
+    """Brings V(s) of a deterministic plan up to date after changes on the path."""
+    if length == 0:
+        return
+    before = values[path.states[0]]
+    for at in range(length - 1, -1, -1):
+        state = path.states[at]
+        values[state] = sequence_value(links, chances, values, links.first_sequence[state] + plan[state])
+    values[len(values) - 1] += values[path.states[0]] - before

@@ -1,0 +1,103 @@
+"""What regret minimisers share that match regrets at every state and estimate them from one path per episode.
+
+sigma(s, a) = [R(s, a)]+ / sum over b of [R(s, b)]+, uniform if no regret is positive (Hart and Mas-Colell, 2000).
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from tmdp_spiel.algorithms.learner import choice
+from tmdp_spiel.algorithms.path_learner import PathLearner, sequence_value
+from tmdp_spiel.kernels import kernel
+
+RECOMMENDS = ("average", "current")
+
+
+class RegretMatcher(PathLearner):
+    """Regrets and an average policy per sequence. Returns are taken in the game's utility units, as in the literature.
+
+    recommends: "average", the average policy, which is the one that converges, or "current", that of the regrets now.
+    """
+
+    def __init__(self, tree, *, recommends, seed):
+        super().__init__(tree, seed)
+        self.recommends = choice("recommends", recommends, RECOMMENDS)
+        self._regrets = np.zeros(tree.num_sequences)
+        self._average = np.zeros(tree.num_sequences)
+
+    @property
+    def regrets(self) -> np.ndarray:
+        """R(s, a), the summed estimates of counterfactual regret."""
+        return self._regrets.copy()
+
+    def current(self) -> np.ndarray:
+        """The policy of the regrets now."""
+        return matched_plan(self.tree.links, self._regrets, 0.0)
+
+    def average(self) -> np.ndarray:
+        """The average policy, weighted at each state by the own probability of reaching it; uniform where unvisited."""
+        return matched_plan(self.tree.links, self._average, 0.0)
+
+    def recommend(self) -> np.ndarray:
+        return self.average() if self.recommends == "average" else self.current()
+
+
+@kernel
+def positive_sum(links, regrets, state):
+    total = 0.0
+    for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+        if regrets[j] > 0.0:
+            total += regrets[j]
+    return total
+
+
+@kernel
+def matched(regret, total, number):
+    """sigma of one sequence, given the sum of positive regrets of its state and the number of its actions."""
+    if total > 0.0:
+        return regret / total if regret > 0.0 else 0.0
+    return 1.0 / number
+
+
+@kernel
+def explored(sigma, exploration, number):
+    """mu = (1 - exploration) sigma + exploration / number."""
+    return (1.0 - exploration) * sigma + exploration / number
+
+
+@kernel
+def state_value(links, chances, regrets, exploration, values, state):
+    """V(s) = sum over a of mu(s, a) Q(s, a)."""
+    total = positive_sum(links, regrets, state)
+    number = links.first_sequence[state + 1] - links.first_sequence[state]
+    value = 0.0
+    for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+        probability = explored(matched(regrets[j], total, number), exploration, number)
+        if probability > 0.0:
+            value += probability * sequence_value(links, chances, values, j)
+    return value
+
+
+@kernel
+def rescore_matched(links, chances, regrets, exploration, path, length, values):
+    """Brings V(s) of the matched policy, with that much exploration, up to date after changes on the path."""
+    if length == 0:
+        return
+    before = values[path.states[0]]
+    for at in range(length - 1, -1, -1):
+        values[path.states[at]] = state_value(links, chances, regrets, exploration, values, path.states[at])
+    values[len(values) - 1] += values[path.states[0]] - before
+
+
+@numba.njit(cache=True)
+def matched_plan(links, regrets, exploration):
+    """mu at every sequence."""
+    probabilities = np.empty(len(links.can_end))
+    for state in range(len(links.parent)):
+        total = positive_sum(links, regrets, state)
+        number = links.first_sequence[state + 1] - links.first_sequence[state]
+        for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+            probabilities[j] = explored(matched(regrets[j], total, number), exploration, number)
+    return probabilities

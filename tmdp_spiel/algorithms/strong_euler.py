@@ -1,0 +1,142 @@
+"""StrongEuler (Simchowitz and Jamieson, NeurIPS 2019) and its relatives: optimism with a bonus for empirical variance.
+
+EULER (Zanette and Brunskill, ICML 2019) and UCBVI-BF (Azar, Osband and Munos, ICML 2017) share the bonus for the
+variance of the next value. A correction is added because that value is itself an upper bound; the three differ in the
+correction and in the logarithms.
+"""
+
+from __future__ import annotations
+
+import collections
+
+import numba
+import numpy as np
+
+from tmdp_spiel import confidence
+from tmdp_spiel.algorithms.learner import choice, positive
+from tmdp_spiel.algorithms.path_learner import follow_plan, rescore_plan, trace_back
+from tmdp_spiel.algorithms.transition_model import (
+    BoundsLearner,
+    choose_by,
+    empirical_mean,
+    empirical_moments,
+    record,
+    state_bound,
+    state_visits,
+)
+from tmdp_spiel.kernels import kernel
+
+VARIANTS = ("strong_euler", "euler", "ucbvi_bf")
+STRONG_EULER, EULER, UCBVI_BF = range(3)
+
+# variant: index of VARIANTS;  log_confidence: ln of what the variant puts over delta, without its n
+Bonus = collections.namedtuple("Bonus", ["variant", "c", "log_confidence"])
+Memory = collections.namedtuple("Memory", ["model", "upper", "lower", "bonus", "seed", "plan", "path"])
+
+
+class StrongEuler(BoundsLearner):
+    """Regret minimisation.
+
+    variant: "strong_euler", "euler" or "ucbvi_bf". c: a factor for the whole bonus; 1 is the order of the analyses,
+    less their factors for the horizon, since returns lie in [0, 1]. delta: the chance of a mistake that they allow.
+    The lower bound of a state is the largest of its actions, not that of the played one: still a bound, and narrower.
+    """
+
+    def __init__(self, tree, *, variant: str = "strong_euler", c: float = 0.1, delta: float = 0.05, seed: int = 0):
+        super().__init__(tree, seed)
+        self.variant = choice("variant", variant, VARIANTS)
+        self.c = positive("c", c)
+        self.delta = confidence.check_probability("delta", delta)
+        sequences = float(tree.num_sequences)
+        over_delta = 10.0 * sequences**2 if variant == "strong_euler" else 5.0 * sequences
+        self._memory = Memory(
+            model=self._model,
+            upper=self._upper,
+            lower=self._lower,
+            bonus=Bonus(VARIANTS.index(variant), self.c, np.log(over_delta / self.delta)),
+            seed=self.seed,
+            plan=self._plan,
+            path=self._path,
+        )
+
+    def recommend(self) -> np.ndarray:
+        """The plan that it plays."""
+        return self.plan()
+
+    def _update(self, ended_on, value):
+        length = trace_back(self.tree.links, ended_on, self._path)
+        _take_in(self.tree.links, self._memory, length, value)
+
+    def _play_scored(self, mdp, values, rng, episodes):
+        return _play(self.tree.links, mdp.chances, self._memory, values, rng, episodes)
+
+
+@kernel
+def _squared_doubt(links, model, upper, lower, bonus, sequence, log):
+    """How far the next value may be above the truth, squared, in the empirical mean.
+
+    UCBVI-BF: sum p-hat(c) min(1, ln^2 / n(c)), without the constants of the source, which would make it always 1;
+    the others: sum p-hat(c) (U(c) - L(c))^2.
+    """
+    total = 0.0
+    for child in range(links.first_child[sequence], links.first_child[sequence + 1]):
+        visits = state_visits(links, model.visits, child)
+        if visits == 0:
+            continue
+        if bonus.variant == UCBVI_BF:
+            total += visits * min(1.0, log * log / visits)
+        else:
+            total += visits * (state_bound(links, upper, child) - state_bound(links, lower, child)) ** 2
+    return total / model.visits[sequence]
+
+
+@kernel
+def _width(links, model, upper, lower, bonus, sequence, variance):
+    """With ln = ln(10 J^2 n / delta) for StrongEuler, ln(5 J / delta) for the others, J sequences, m things to follow:
+
+    StrongEuler: sqrt(2 Var ln / n) + 8 ln / 3n + sqrt(m doubt ln / n) + 8 m ln / 3n;
+    EULER:       sqrt(2 Var ln / n) + 7 ln / 3n + sqrt(2 doubt ln / n);
+    UCBVI-BF:    sqrt(8 Var ln / n) + 14 ln / 3n + sqrt(8 doubt / n).
+    """
+    visits = model.visits[sequence]
+    log = bonus.log_confidence + (np.log(visits) if bonus.variant == STRONG_EULER else 0.0)
+    doubt = _squared_doubt(links, model, upper, lower, bonus, sequence, log)
+    if bonus.variant == STRONG_EULER:
+        followers = links.first_child[sequence + 1] - links.first_child[sequence] + links.can_end[sequence]
+        width = np.sqrt(2.0 * variance * log / visits) + np.sqrt(followers * doubt * log / visits)
+        return bonus.c * (width + 8.0 * (1.0 + followers) * log / (3.0 * visits))
+    if bonus.variant == EULER:
+        width = np.sqrt(2.0 * variance * log / visits) + np.sqrt(2.0 * doubt * log / visits)
+        return bonus.c * (width + 7.0 * log / (3.0 * visits))
+    width = np.sqrt(8.0 * variance * log / visits) + np.sqrt(8.0 * doubt / visits)
+    return bonus.c * (width + 14.0 * log / (3.0 * visits))
+
+
+@kernel
+def _refresh(links, memory, sequence):
+    """U = min(1, p-hat . U + width), L = max(0, p-hat . L - width)."""
+    model, upper, lower, bonus = memory.model, memory.upper, memory.lower, memory.bonus
+    mean, variance = empirical_moments(links, model, upper, sequence)
+    width = _width(links, model, upper, lower, bonus, sequence, variance)
+    upper[sequence] = min(1.0, mean + width)
+    if bonus.variant != UCBVI_BF:
+        lower[sequence] = max(0.0, empirical_mean(links, model, lower, sequence) - width)
+
+
+@kernel
+def _take_in(links, memory, length, value):
+    record(memory.model, memory.path, length, value)
+    for at in range(length - 1, -1, -1):
+        _refresh(links, memory, memory.path.sequences[at])
+        choose_by(links, memory.model, memory.upper, memory.plan, memory.path.states[at], memory.seed)
+
+
+@numba.njit(cache=True)
+def _play(links, chances, memory, values, rng, number):
+    total = 0.0
+    for _ in range(number):
+        total += values[len(values) - 1]
+        length, outcome = follow_plan(links, chances, memory.plan, rng.random(), memory.path)
+        _take_in(links, memory, length, chances.outcome_return[outcome])
+        rescore_plan(links, chances, memory.plan, memory.path, length, values)
+    return number, total

@@ -1,0 +1,121 @@
+"""What model-based learners share: how often each sequence was followed by what, and bounds on the best value below it.
+
+Only what an episode visits is counted, so only the bounds on its path change.
+"""
+
+from __future__ import annotations
+
+import collections
+
+import numba
+import numpy as np
+
+from tmdp_spiel.algorithms.path_learner import PlanLearner, best_sequence
+from tmdp_spiel.decision_tree import PLAN_DTYPE
+from tmdp_spiel.kernels import kernel
+from tmdp_spiel.tree_mdp import child_range
+
+# One entry per sequence, the root last. visits: int32, episodes through it;  returns, squares: float64, sums of the
+# returns of the episodes that ended on it, and of their squares. A state's visits are the sum over its sequences.
+Model = collections.namedtuple("Model", ["visits", "returns", "squares"])
+
+
+class BoundsLearner(PlanLearner):
+    """Keeps a model and, per sequence, an upper and a lower bound on the best value below it, on the [0, 1] scale.
+
+    Bounds that a learner has no use for stay at 1 and 0: those of the root if it never stops, lower ones if it is only
+    optimistic.
+    """
+
+    def __init__(self, tree, seed):
+        super().__init__(tree, seed)
+        sequences = tree.num_sequences + 1
+        self._model = Model(np.zeros(sequences, np.int32), np.zeros(sequences), np.zeros(sequences))
+        self._upper = np.ones(sequences)
+        self._lower = np.zeros(sequences)
+
+    @property
+    def visits(self) -> np.ndarray:
+        """The episodes through each sequence, and through the root last."""
+        return self._model.visits.copy()
+
+    @property
+    def upper(self) -> np.ndarray:
+        """Per sequence, the root last: an upper bound on the expected return after it under the best play."""
+        return self._upper.copy()
+
+    @property
+    def lower(self) -> np.ndarray:
+        """Per sequence, the root last: a lower bound on the expected return after it under the best play."""
+        return self._lower.copy()
+
+
+@kernel
+def record(model, path, length, value):
+    """Counts an episode."""
+    last = np.int64(len(model.visits) - 1)
+    model.visits[last] += 1
+    for at in range(length):
+        last = np.int64(path.sequences[at])
+        model.visits[last] += 1
+    model.returns[last] += value
+    model.squares[last] += value * value
+
+
+@kernel
+def state_visits(links, visits, state):
+    total = 0
+    for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+        total += visits[j]
+    return total
+
+
+@kernel
+def state_bound(links, bound, state):
+    """The largest bound of the state's sequences."""
+    best = -np.inf
+    for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+        best = max(best, bound[j])
+    return best
+
+
+@kernel
+def empirical_mean(links, model, bound, sequence):
+    """The mean of what followed the sequence: returns where episodes ended, the state's bound where they went on.
+
+    (R(j) + sum over child states c of visits(c) max over a of bound(c, a)) / visits(j)
+    """
+    total = model.returns[sequence]
+    low, high = child_range(links, sequence)
+    for child in range(low, high):
+        total += state_visits(links, model.visits, child) * state_bound(links, bound, child)
+    return total / model.visits[sequence]
+
+
+@kernel
+def empirical_moments(links, model, bound, sequence):
+    """Mean and variance of what followed the sequence; see empirical_mean."""
+    total, squares = model.returns[sequence], model.squares[sequence]
+    low, high = child_range(links, sequence)
+    for child in range(low, high):
+        went_on, value = state_visits(links, model.visits, child), state_bound(links, bound, child)
+        total += went_on * value
+        squares += went_on * value * value
+    mean = total / model.visits[sequence]
+    return mean, max(squares / model.visits[sequence] - mean * mean, 0.0)
+
+
+@kernel
+def choose_by(links, model, bound, plan, state, seed):
+    """Sets the plan at a state to an action of the largest bound, ties at random."""
+    time = state_visits(links, model.visits, state)
+    plan[state] = best_sequence(links, bound, state, seed, time) - links.first_sequence[state]
+
+
+@numba.njit(cache=True)
+def greedy_plan(links, model, bound, seed):
+    """An action of the largest bound at every state, ties at random."""
+    plan = np.empty(len(links.parent), PLAN_DTYPE)
+    for state in range(len(plan)):
+        choose_by(links, model, bound, plan, state, seed)
+    return plan

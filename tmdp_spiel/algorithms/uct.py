@@ -1,0 +1,106 @@
+"""UCT (Kocsis and Szepesvari, ECML 2006): a UCB1 bandit at every state, fed with the returns of the episodes."""
+
+from __future__ import annotations
+
+import collections
+
+import numba
+import numpy as np
+
+from tmdp_spiel import ties
+from tmdp_spiel.algorithms.learner import positive
+from tmdp_spiel.algorithms.path_learner import PlanLearner, follow_plan, rescore_plan, trace_back
+from tmdp_spiel.decision_tree import PLAN_DTYPE
+from tmdp_spiel.kernels import kernel
+
+# visits, returns: one entry per sequence, the episodes through it and the sum of their returns;  c: on the [0, 1] scale
+Memory = collections.namedtuple("Memory", ["visits", "returns", "c", "seed", "plan", "path"])
+
+
+class UCT(PlanLearner):
+    """c: the exploration constant, in the game's utility units."""
+
+    def __init__(self, tree, *, c: float = 2.0, seed: int = 0):
+        super().__init__(tree, seed)
+        self.c = positive("c", c)
+        self._memory = Memory(
+            visits=np.zeros(tree.num_sequences, np.int32),
+            returns=np.zeros(tree.num_sequences),
+            c=self.c / tree.utility_range,
+            seed=self.seed,
+            plan=self._plan,
+            path=self._path,
+        )
+
+    @property
+    def visits(self) -> np.ndarray:
+        """N(s, a): the episodes through each sequence."""
+        return self._memory.visits.copy()
+
+    def recommend(self) -> np.ndarray:
+        """The greedy plan: the largest mean return at every state."""
+        return _greedy_plan(self.tree.links, self._memory.visits, self._memory.returns, self.seed)
+
+    def _update(self, ended_on, value):
+        length = trace_back(self.tree.links, ended_on, self._path)
+        _take_in(self.tree.links, self._memory, length, value)
+
+    def _play_scored(self, mdp, values, rng, episodes):
+        return _play(self.tree.links, mdp.chances, self._memory, values, rng, episodes)
+
+
+@kernel
+def _choose(links, visits, returns, c, state, seed):
+    """argmax over a of Q(s, a) + c sqrt(ln N(s) / N(s, a)), Q the mean return; unvisited first, random ties."""
+    total = 0
+    for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+        total += visits[j]
+    wide = c * np.sqrt(np.log(total)) if total > 0 else 0.0
+    lead, best, tied = links.first_sequence[state], -np.inf, 0
+    for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+        score = returns[j] / visits[j] + wide / np.sqrt(visits[j]) if visits[j] > 0 else np.inf
+        if score > best:
+            lead, best, tied = j, score, 1
+        elif score == best:
+            tied += 1
+            if ties.uniform(seed, total, j) * tied < 1.0:
+                lead = j
+    return lead - links.first_sequence[state]
+
+
+@kernel
+def _take_in(links, memory, length, value):
+    """Credits the return to every sequence of the path, and chooses anew at its states."""
+    for at in range(length):
+        state, j = memory.path.states[at], memory.path.sequences[at]
+        memory.visits[j] += 1
+        memory.returns[j] += value
+        memory.plan[state] = _choose(links, memory.visits, memory.returns, memory.c, state, memory.seed)
+
+
+@numba.njit(cache=True)
+def _greedy_plan(links, visits, returns, seed):
+    plan = np.empty(len(links.parent), PLAN_DTYPE)
+    for state in range(len(plan)):
+        lead, best, tied = 0, -np.inf, 0
+        for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+            mean = returns[j] / visits[j] if visits[j] > 0 else -1.0
+            if mean > best:
+                lead, best, tied = j, mean, 1
+            elif mean == best:
+                tied += 1
+                if ties.uniform(seed, 0, j) * tied < 1.0:
+                    lead = j
+        plan[state] = lead - links.first_sequence[state]
+    return plan
+
+
+@numba.njit(cache=True)
+def _play(links, chances, memory, values, rng, number):
+    total = 0.0
+    for _ in range(number):
+        total += values[len(values) - 1]
+        length, outcome = follow_plan(links, chances, memory.plan, rng.random(), memory.path)
+        _take_in(links, memory, length, chances.outcome_return[outcome])
+        rescore_plan(links, chances, memory.plan, memory.path, length, values)
+    return number, total
