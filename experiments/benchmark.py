@@ -10,11 +10,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pyspiel
 from absl import app, flags
-from open_spiel.python.algorithms import best_response
+from open_spiel.python.algorithms import best_response, outcome_sampling_mccfr
 
 import tmdp_spiel as ts
+from experiments import benchmark_rbt
 
 _GAME = flags.DEFINE_string("game", "leduc", "A short name or an OpenSpiel game string.")
+_RBT = flags.DEFINE_bool("rbt", False, "Measure Reconnaissance Blind Tic-Tac-Toe instead; takes minutes.")
 _REPEATS = flags.DEFINE_integer("repeats", 15, "How often everything is timed; medians are reported.", lower_bound=1)
 
 
@@ -112,30 +114,57 @@ def stepped_seconds(learner: ts.Learner, mdp: ts.TreeMDP, episodes: int) -> floa
     return (time.perf_counter() - start) / episodes
 
 
+def print_episodes(label: str, seconds: float) -> None:
+    print(f"  {label:<52}{seconds * 1e6:>12.3f} us{1 / seconds:>14,.0f} episodes / s")
+
+
 def learning(name: str, repeats: int) -> None:
-    """An episode of each tree learner, compiled, against the same stepped and OpenSpiel's C++ outcome sampling."""
+    """An episode of the paper's learners in the compiled loop, and of the tree learners stepped in Python."""
     game = ts.load_game(name)
-    opponent = ts.equilibrium(game)
-    mdp = ts.build_tree(game, 0, opponent)
-    cached = pyspiel.convert_to_cached_tree(ts.fixed_opponent_game(game, 0, opponent))
-    solver = pyspiel.OutcomeSamplingMCCFRSolver(cached, 0.6, 1)
-
-    def iterations():
-        for _ in range(2000):
-            solver.run_iteration()
-
+    mdp = ts.build_tree(game, 0, ts.equilibrium(game))
     learners = {
         "UCB-T": lambda: ts.UCBT(mdp.tree),
         "LUCB-T": lambda: ts.LUCBT(mdp.tree, bound="simple", epsilon=1e-6),
+        "UCT": lambda: ts.UCT(mdp.tree),
+        "outcome-sampling MCCFR": lambda: ts.OutcomeSamplingMCCFR(mdp.tree),
+        "OPF": lambda: ts.OPF(mdp.tree),
+        "BPI-UCRL": lambda: ts.BPIUCRL(mdp.tree, epsilon=1e-6),
+        "MDP-GapE": lambda: ts.MDPGapE(mdp.tree, epsilon=1e-6),
+        "MVP": lambda: ts.MVP(mdp.tree),
+        "StrongEuler": lambda: ts.StrongEuler(mdp.tree),
+        "AMB": lambda: ts.AMB(mdp.tree),
+        "PSRL": lambda: ts.PSRL(mdp.tree),
     }
-    print(f"\nAn episode on {name}, player 0")
+    print(f"\nAn episode on {name}, player 0, exact regret included")
     for label, make in learners.items():
-        seconds = episode_seconds(make(), mdp, 20_000, repeats)
-        print(f"  {label + ', compiled':<52}{seconds * 1e6:>12.3f} us  {1 / seconds:>12,.0f} episodes / s")
-        others = {f"{label}, stepped in Python": stepped_seconds(make(), mdp, 500)}
-        others["OpenSpiel C++ outcome-sampling MCCFR, an iteration"] = median_seconds(iterations, repeats) / 2000
-        for other, other_seconds in others.items():
-            print(f"  {other:<52}{other_seconds * 1e6:>12.3f} us{other_seconds / seconds:>12.2f} x ours")
+        seconds = episode_seconds(make(), mdp, 200 if label == "PSRL" else 20_000, repeats)
+        print_episodes(label, seconds)
+        if label in ("UCB-T", "LUCB-T"):
+            stepped = stepped_seconds(make(), mdp, 500)
+            print(f"  {'  the same, stepped in Python':<52}{stepped * 1e6:>12.3f} us{stepped / seconds:>12.2f} x compiled")
+
+
+def outcome_sampling(name: str, repeats: int) -> None:
+    """Outcome-sampling MCCFR on the same fixed-opponent problem: ours, and OpenSpiel's in C++ and in Python."""
+    game = ts.load_game(name)
+    opponent = ts.equilibrium(game)
+    problem = ts.fixed_opponent_game(game, 0, opponent)
+    compiled = pyspiel.OutcomeSamplingMCCFRSolver(pyspiel.convert_to_cached_tree(problem), 0.6, 1)
+    in_python = outcome_sampling_mccfr.OutcomeSamplingSolver(pyspiel.convert_to_cached_tree(problem))
+
+    def seconds_per_iteration(run: Callable[[], object], iterations: int) -> float:
+        return median_seconds(lambda: [run() for _ in range(iterations)], repeats) / iterations
+
+    mdp = ts.build_tree(game, 0, opponent)
+    ours = episode_seconds(ts.OutcomeSamplingMCCFR(mdp.tree), mdp, 20_000, repeats)
+    print_section(
+        f"An iteration of outcome-sampling MCCFR on {name} with player 1 fixed",
+        ("ts.OutcomeSamplingMCCFR, exact regret included", ours),
+        {
+            "pyspiel.OutcomeSamplingMCCFRSolver": seconds_per_iteration(compiled.run_iteration, 2000),
+            "outcome_sampling_mccfr.OutcomeSamplingSolver (Python)": seconds_per_iteration(in_python.iteration, 50),
+        },
+    )
 
 
 def growth(repeats: int) -> None:
@@ -160,12 +189,16 @@ def growth(repeats: int) -> None:
 def main(argv: Sequence[str]) -> None:
     if len(argv) > 1:
         raise app.UsageError(f"unknown arguments: {argv[1:]}")
+    if _RBT.value:
+        benchmark_rbt.run()
+        return
     game = ts.load_game(_GAME.value)
     print(f"{game}, medians of {_REPEATS.value}")
     best_responses(game, _REPEATS.value)
     building(game, _REPEATS.value)
     for name in ("kuhn", "leduc"):
         learning(name, _REPEATS.value)
+        outcome_sampling(name, _REPEATS.value)
     growth(_REPEATS.value)
 
 

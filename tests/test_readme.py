@@ -11,7 +11,7 @@ README = pathlib.Path(__file__).parents[1] / "README.md"
 
 
 def test_the_examples_run(capsys):
-    first, second = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    first, second, third = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
     names: dict = {"np": np}
     exec(first, names)
     printed = capsys.readouterr().out
@@ -20,3 +20,5 @@ def test_the_examples_run(capsys):
     exec(second, names)
     assert names["learner"].stopped
     assert len(names["policy"].states) == names["mdp"].tree.num_states
+    exec(third, names)
+    assert names["agent"].player_id == 0
