@@ -156,11 +156,17 @@ def outcome_sampling(name: str, repeats: int) -> None:
         return median_seconds(lambda: [run() for _ in range(iterations)], repeats) / iterations
 
     mdp = ts.build_tree(game, 0, opponent)
-    ours = episode_seconds(ts.OutcomeSamplingMCCFR(mdp.tree), mdp, 20_000, repeats)
+    learners = {
+        "ts.OutcomeSamplingMCCFR": ts.OutcomeSamplingMCCFR(mdp.tree),
+        "ts.UCBT": ts.UCBT(mdp.tree),
+        "ts.LUCBT": ts.LUCBT(mdp.tree, bound="simple", epsilon=1e-6),
+    }
+    seconds = {label: episode_seconds(learner, mdp, 20_000, repeats) for label, learner in learners.items()}
     print_section(
-        f"An iteration of outcome-sampling MCCFR on {name} with player 1 fixed",
-        ("ts.OutcomeSamplingMCCFR, exact regret included", ours),
+        f"An iteration of outcome-sampling MCCFR, or an episode, on {name} with player 1 fixed",
+        ("ts.OutcomeSamplingMCCFR, exact regret included", seconds.pop("ts.OutcomeSamplingMCCFR")),
         {
+            **seconds,
             "pyspiel.OutcomeSamplingMCCFRSolver": seconds_per_iteration(compiled.run_iteration, 2000),
             "outcome_sampling_mccfr.OutcomeSamplingSolver (Python)": seconds_per_iteration(in_python.iteration, 50),
         },
