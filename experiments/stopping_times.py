@@ -79,24 +79,33 @@ def run(setting: dict) -> dict:
 
 
 def print_table(rows: list[dict]) -> None:
-    """Mean and standard error in millions, the worst gap of a returned policy, and the paper's figure."""
-    print("| player | algorithm | union | game | epsilon = delta | episodes, millions | paper | largest gap |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
-    groups: dict[tuple, list[dict]] = {}
+    """Millions of episodes: mean and standard error, under the paper's figures; the worst returned policy of each row."""
+    columns = list(itertools.product(GAMES, TOLERANCES))
+    columns += sorted({(row["game"], row["tolerance"]) for row in rows} - set(columns))
+    groups: dict[tuple, dict[tuple, list[dict]]] = {}
     for row in rows:
-        key = (row["player"], row["algorithm"], row["union"], row["game"], row["tolerance"])
-        groups.setdefault(key, []).append(row)
-    for (player, algorithm, union, game, tolerance), group in groups.items():
-        episodes = np.array([row["episodes"] for row in group]) / 1e6
-        error = 100 * episodes.std(ddof=1) / np.sqrt(len(episodes)) / episodes.mean() if len(group) > 1 else float("nan")
-        paper = "—"
-        if tolerance in TOLERANCES:
-            paper = PAPER[player, algorithm][2 * GAMES.index(game) + TOLERANCES.index(tolerance)]
-        gap = max(row["gap"] for row in group)
-        print(
-            f"| {'xo'[player]} | {algorithm} | {union} | {game} | {tolerance} | {episodes.mean():.3f} ± {error:.1f}% "
-            f"| {paper} | {gap:.4f} |"
-        )
+        group = groups.setdefault((row["player"], row["algorithm"], row["union"]), {})
+        group.setdefault((row["game"], row["tolerance"]), []).append(row)
+    titles = [f"{game}, {tolerance}" for game, tolerance in columns]
+    print(f"| player | algorithm | union | {' | '.join(titles)} | largest gap / epsilon |")
+    print("| --- " * (len(columns) + 4) + "|")
+    for player, algorithm in PAPER:
+        figures = [f"*{figure:.3f}*" for figure in PAPER[player, algorithm]] + [""] * (len(columns) - 4)
+        print(f"| {'xo'[player]} | {algorithm} | *the paper* | {' | '.join(figures)} | |")
+        for union in ("none", "paper", "tight"):
+            if group := groups.get((player, algorithm, union)):
+                worst = max(row["gap"] / row["tolerance"] for runs in group.values() for row in runs)
+                cells = " | ".join(mean_and_error(group.get(column, [])) for column in columns)
+                print(f"| {'xo'[player]} | {algorithm} | {union} | {cells} | {worst:.3f} |")
+
+
+def mean_and_error(runs: list[dict]) -> str:
+    if not runs:
+        return "—"
+    episodes = np.array([row["episodes"] for row in runs]) / 1e6
+    if len(runs) == 1:
+        return f"{episodes[0]:.3f}"
+    return f"{episodes.mean():.3f} ± {100 * episodes.std(ddof=1) / np.sqrt(len(runs)) / episodes.mean():.1f}%"
 
 
 def read(path: pathlib.Path) -> list[dict]:
