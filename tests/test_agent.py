@@ -148,7 +148,7 @@ class Scripted(ts.Learner):
         return np.zeros(self.tree.num_states, np.int16)
 
     def _play(self, mdp, rng, episodes):
-        raise NotImplementedError
+        raise AssertionError("a seat steps its learner, it never runs the compiled loop")
 
 
 def test_mixed_plans_are_sampled_with_the_agents_own_generator():
