@@ -75,7 +75,7 @@ def run(
     check_same_tree(learner, mdp.tree)
     checkpoints = _checked_checkpoints(checkpoints, _whole_number("episodes", episodes))
     rng = _environment_rng(rng, learner)
-    best = mdp.best_response()[0]
+    best = mdp.to_utility(mdp.scaled_best_value)
     rows, done, regret, start = [], 0, 0.0, time.perf_counter()
     name, play = type(learner).__name__, lambda number: learner.play(mdp, rng, number)
     with Interruptible() as interruption, progress_bar(name, int(checkpoints[-1]), progress) as bar:

@@ -105,13 +105,9 @@ class TreeMDP:
         return self.to_utility(self.scaled_value(plan))
 
     @functools.cached_property
-    def _best_response(self):
-        return best_response(self.tree.links, self.chances)
-
-    @property
     def scaled_best_value(self) -> float:
         """V(pi*) on the [0, 1] scale of returns."""
-        return self._best_response[0]
+        return best_response(self.tree.links, self.chances)[0]
 
     def best_response(self) -> tuple[float, np.ndarray]:
         """An exact best response: its value in utility units, and a plan that achieves it."""
@@ -120,7 +116,7 @@ class TreeMDP:
 
     def best_values(self) -> np.ndarray:
         """Per state: the most that can be won below it, as a part of V(pi*); on the [0, 1] scale."""
-        return self._best_response[2]
+        return best_response(self.tree.links, self.chances)[2]
 
     def losses(self) -> np.ndarray:
         """The true gap of every sequence j in utility units: V(pi*) minus the best value of a policy that plays j.

@@ -26,6 +26,7 @@ LEARNERS = {
     "UCBVI-BF": (ts.StrongEuler, dict(variant="ucbvi_bf")),
     "AMB": (ts.AMB, {}),
     "PSRL": (ts.PSRL, {}),
+    "PSRL, lazy": (ts.PSRL, dict(lazy=True)),
 }
 # Episodes on Leduc, and the value gap to be below after them. At the start it is about 1.
 LEDUC = {
@@ -41,6 +42,7 @@ LEDUC = {
     "UCBVI-BF": (1_000_000, 0.03),
     "AMB": (1_000_000, 0.02),
     "PSRL": (30_000, 0.05),
+    "PSRL, lazy": (30_000, 0.05),
 }
 
 

@@ -67,7 +67,7 @@ def test_what_follows_a_sequence_has_a_dirichlet_posterior():
     for episode in range(500):
         learner.episodes = episode
         learner.plan()
-        values.append(learner._values[0])
+        values.append(learner._memory.values[0])
     assert np.mean(values) == pytest.approx(0.6, abs=0.001)
     assert np.std(values) == pytest.approx(np.sqrt(0.24 / 50_000), rel=0.15)
 

@@ -106,16 +106,22 @@ def empirical_moments(links, model, bound, sequence):
 
 
 @kernel
+def greedy_action(links, model, bound, state, seed):
+    """The index of an action of the largest bound, ties at random."""
+    time = state_visits(links, model.visits, state)
+    return best_sequence(links, bound, state, seed, time) - links.first_sequence[state]
+
+
+@kernel
 def choose_by(links, model, bound, plan, state, seed):
     """Sets the plan at a state to an action of the largest bound, ties at random."""
-    time = state_visits(links, model.visits, state)
-    plan[state] = best_sequence(links, bound, state, seed, time) - links.first_sequence[state]
+    plan[state] = greedy_action(links, model, bound, state, seed)
 
 
 @numba.njit(cache=True)
-def greedy_plan(links, model, bound, seed):
-    """An action of the largest bound at every state, ties at random."""
-    plan = np.empty(len(links.parent), PLAN_DTYPE)
-    for state in range(len(plan)):
-        choose_by(links, model, bound, plan, state, seed)
+def greedy_plan(links, model, bound, seed, states):
+    """An action of the largest bound at each of these states, ties at random."""
+    plan = np.empty(len(states), PLAN_DTYPE)
+    for at, state in enumerate(states):
+        plan[at] = greedy_action(links, model, bound, state, seed)
     return plan
