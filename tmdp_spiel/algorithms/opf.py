@@ -22,7 +22,7 @@ from tmdp_spiel.algorithms.regret_matching import (
     rescore_matched,
 )
 from tmdp_spiel.kernels import kernel
-from tmdp_spiel.tree_mdp import follow_chance, mixed_value
+from tmdp_spiel.tree_mdp import follow_chance
 
 # regrets, endings, average: one entry per sequence;  endings: the sequences at or below it that can end an episode;
 # stale: bool[S], see RegretMatcher
@@ -56,7 +56,8 @@ class OPF(RegretMatcher):
 
     def _values(self, mdp):
         if self._exploration_value is None or self._exploration_value[0] is not mdp:
-            self._exploration_value = mdp, mixed_value(self.tree.links, mdp.chances, self.exploration())
+            exploring = matched_values(self.tree.links, mdp.chances, self._memory.endings, 0.0)  # h matches the endings
+            self._exploration_value = mdp, exploring[-1]
         return super()._values(mdp)
 
     def _new_values(self, mdp):

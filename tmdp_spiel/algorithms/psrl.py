@@ -17,7 +17,7 @@ from tmdp_spiel.algorithms.path_learner import (
     sequence_value,
     trace_back,
 )
-from tmdp_spiel.algorithms.transition_model import Model, record, state_visits
+from tmdp_spiel.algorithms.transition_model import new_model, record, state_visits
 from tmdp_spiel.decision_tree import PLAN_DTYPE
 from tmdp_spiel.kernels import kernel, tree_pass
 from tmdp_spiel.tree_mdp import deterministic_value
@@ -53,8 +53,7 @@ class PSRL(PlanLearner):
         super().__init__(tree, seed)
         self.prior = positive("prior", prior)
         self.lazy = bool(lazy)
-        sequences = tree.num_sequences + 1
-        self._model = Model(np.zeros(sequences, np.int32), np.zeros(sequences), np.zeros(sequences))
+        self._model = new_model(tree)
         self._memory = Memory(
             model=self._model,
             means=np.full(tree.num_states, 0.5),

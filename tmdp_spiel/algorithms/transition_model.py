@@ -20,6 +20,12 @@ from tmdp_spiel.tree_mdp import child_range
 Model = collections.namedtuple("Model", ["visits", "returns", "squares"])
 
 
+def new_model(tree) -> Model:
+    """Nothing seen yet. Zeros take no memory until they are written to."""
+    sequences = tree.num_sequences + 1
+    return Model(np.zeros(sequences, np.int32), np.zeros(sequences), np.zeros(sequences))
+
+
 class BoundsLearner(PlanLearner):
     """Keeps a model and, per sequence, an upper and a lower bound on the best value below it, on the [0, 1] scale.
 
@@ -29,10 +35,9 @@ class BoundsLearner(PlanLearner):
 
     def __init__(self, tree, seed):
         super().__init__(tree, seed)
-        sequences = tree.num_sequences + 1
-        self._model = Model(np.zeros(sequences, np.int32), np.zeros(sequences), np.zeros(sequences))
-        self._upper = np.ones(sequences)
-        self._lower = np.zeros(sequences)
+        self._model = new_model(tree)
+        self._upper = np.ones(tree.num_sequences + 1)
+        self._lower = np.zeros(tree.num_sequences + 1)
 
     @property
     def visits(self) -> np.ndarray:
