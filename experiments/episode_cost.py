@@ -2,16 +2,17 @@ r"""What an episode costs every algorithm, from three-card Kuhn poker to RBT, be
 
   python -m experiments.episode_cost --games=kuhn,kuhn5,leduc,rbt
 
-Processor time of the compiled loop, exact regret included. Everything on RBT is measured in a process of its own, so that
-its peak memory is its own. What was measured is kept in --output and not measured again; the table and the chart are drawn
-from it.
+Processor time of the compiled loop, exact regret included. Everything is measured in a process of its own, forked when
+the tree is open, so that its peak memory is its own. What was measured is kept in --output and not measured again; the
+table and the chart are drawn from it.
 """
 
+import functools
 import json
 import math
+import multiprocessing
 import pathlib
 import resource
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -53,14 +54,22 @@ _WARM_UP = 1000  # episodes
 _PLAIN_PASSES = 5
 
 
+@functools.lru_cache(maxsize=1)
 def environment(name: str, player: int) -> ts.TreeMDP:
     game = ts.load_game(name)
-    return ts.build_tree(game, player, ts.equilibrium(game))
+    mdp = ts.build_tree(game, player, ts.equilibrium(game))
+    print(f"{name}, player {player}: {mdp.tree.num_states:,} states, V* = {mdp.to_utility(mdp.scaled_best_value):.4f}",
+          file=sys.stderr, flush=True)
+    return mdp
+
+
+def compile_kernels(name: str) -> None:
+    _one(name, ts.build_tree("kuhn", 0, ts.uniform(ts.load_game("kuhn"))), 0.0)
 
 
 def measure(name: str, game: str, player: int, seconds: float) -> dict:
     """One row of the table."""
-    _one(name, environment("kuhn", 0), 0.0)  # compiles
+    compile_kernels(name)
     mdp = environment(game, player)
     row = {"game": game, "player": player, "algorithm": name, "states": mdp.tree.num_states}
     try:
@@ -90,7 +99,7 @@ def _plain_pass(mdp: ts.TreeMDP) -> dict:
     return {"seconds": float(np.median(times[1:])), "episodes": None}
 
 
-@numba.njit
+@numba.njit(cache=True)
 def _passes(links, plays, totals, work, forced, plan, reached, number):
     for _ in range(number):
         planning.counts_losses(links, plays, totals, work)
@@ -139,21 +148,16 @@ def run(games: Sequence[str], seconds: float, output: pathlib.Path, chart: pathl
     wanted = settings(games)
     for name, game, player in wanted:
         if (name, game, player) not in done:
-            print(f"measuring {name} on {game}, player {player}", file=sys.stderr, flush=True)
-            row = _in_own_process(name, game, player, seconds) if game == "rbt" else measure(name, game, player, seconds)
-            rows.append(row)
+            environment(game, player)
+            print(f"measuring {name}", file=sys.stderr, flush=True)
+            with multiprocessing.get_context("fork").Pool(1) as pool:
+                rows.append(pool.apply(measure, (name, game, player, seconds)))
             with output.open("a") as file:
-                file.write(json.dumps(row) + "\n")
+                file.write(json.dumps(rows[-1]) + "\n")
     rows = [row for row in rows if (row["algorithm"], row["game"], row["player"]) in wanted]
     print_table(rows)
     draw(rows, chart)
     print(f"\nchart: {chart}")
-
-
-def _in_own_process(name: str, game: str, player: int, seconds: float) -> dict:
-    command = [sys.executable, "-m", "experiments.episode_cost", name, game, str(player), str(seconds)]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, cwd=pathlib.Path(__file__).parents[1])
-    return json.loads(done.stdout.splitlines()[-1])
 
 
 def print_table(rows: list[dict]) -> None:
@@ -237,12 +241,9 @@ def _name_the_ends(axes, curves: dict) -> None:
 
 
 def main(argv: Sequence[str]) -> None:
-    if len(argv) == 5:
-        print(json.dumps(measure(argv[1], argv[2], int(argv[3]), float(argv[4]))))
-    elif len(argv) == 1:
-        run(_GAMES.value, _SECONDS.value, pathlib.Path(_OUTPUT.value), pathlib.Path(_CHART.value))
-    else:
+    if len(argv) > 1:
         raise app.UsageError(f"unknown arguments: {argv[1:]}")
+    run(_GAMES.value, _SECONDS.value, pathlib.Path(_OUTPUT.value), pathlib.Path(_CHART.value))
 
 
 if __name__ == "__main__":

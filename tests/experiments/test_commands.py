@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from experiments import episode_cost
+
 ROOT = pathlib.Path(__file__).parents[2]
 
 
@@ -57,9 +59,8 @@ def test_episode_costs_are_measured_once(tmp_path):
 
 
 def test_episode_costs_say_why_an_algorithm_cannot():
-    done = command("episode_cost", "LUCB", "leduc", "0", "0")
-    assert done.returncode == 0, done.stderr
-    assert "more than max_policies" in json.loads(done.stdout)["refused"]
+    row = episode_cost.measure("LUCB", "leduc", 0, 0.0)
+    assert "more than max_policies" in row["refused"] and row["states"] == 144
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,8 @@ from tmdp_spiel.algorithms.regret_matching import (
 from tmdp_spiel.kernels import kernel
 from tmdp_spiel.tree_mdp import follow_chance
 
-# regrets, average: one entry per sequence;  stale: bool[S], see RegretMatcher;  sampled, reached: scratch, one entry per own decision of an episode, the
-# products of mu and of sigma before it
+# regrets, average: one entry per sequence;  stale: bool[S], see RegretMatcher;
+# sampled, reached: scratch, one entry per own decision of an episode, the products of mu and of sigma before it
 Memory = collections.namedtuple("Memory", ["regrets", "average", "stale", "epsilon", "path", "sampled", "reached"])
 
 
