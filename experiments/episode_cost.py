@@ -2,12 +2,11 @@ r"""What an episode costs every algorithm, from three-card Kuhn poker to RBT, be
 
   python -m experiments.episode_cost --games=kuhn,kuhn5,leduc,rbt
 
-Processor time of the compiled loop, exact regret included. Everything is measured in a process of its own, forked when
-the tree is open, so that its peak memory is its own. What was measured is kept in --output and not measured again; the
-table and the chart are drawn from it.
+Processor time of the compiled loop, exact regret included. Everything is measured in a process of its own, which opens the
+tree itself, so that its peak memory is its own. What was measured is kept in --output and not measured again; the table
+and the chart are drawn from it.
 """
 
-import functools
 import json
 import math
 import multiprocessing
@@ -54,23 +53,11 @@ _WARM_UP = 1000  # episodes
 _PLAIN_PASSES = 5
 
 
-@functools.lru_cache(maxsize=1)
-def environment(name: str, player: int) -> ts.TreeMDP:
-    game = ts.load_game(name)
-    mdp = ts.build_tree(game, player, ts.equilibrium(game))
-    print(f"{name}, player {player}: {mdp.tree.num_states:,} states, V* = {mdp.to_utility(mdp.scaled_best_value):.4f}",
-          file=sys.stderr, flush=True)
-    return mdp
-
-
-def compile_kernels(name: str) -> None:
-    _one(name, ts.build_tree("kuhn", 0, ts.uniform(ts.load_game("kuhn"))), 0.0)
-
-
 def measure(name: str, game: str, player: int, seconds: float) -> dict:
     """One row of the table."""
-    compile_kernels(name)
-    mdp = environment(game, player)
+    kuhn = ts.load_game("kuhn")
+    _one(name, ts.build_tree(kuhn, 0, ts.uniform(kuhn)), 0.0)  # compiles
+    mdp = ts.build_tree(game, player, ts.equilibrium(ts.load_game(game)))
     row = {"game": game, "player": player, "algorithm": name, "states": mdp.tree.num_states}
     try:
         row |= _one(name, mdp, seconds)
@@ -144,17 +131,16 @@ def run(games: Sequence[str], seconds: float, output: pathlib.Path, chart: pathl
     """Measures what is not in the output yet; prints the table and draws the chart."""
     output.parent.mkdir(parents=True, exist_ok=True)
     rows = [json.loads(line) for line in output.read_text().splitlines()] if output.exists() else []
-    done = {(row["algorithm"], row["game"], row["player"]) for row in rows}
+    measured = {(row["algorithm"], row["game"], row["player"]): row for row in rows}
     wanted = settings(games)
     for name, game, player in wanted:
-        if (name, game, player) not in done:
-            environment(game, player)
-            print(f"measuring {name}", file=sys.stderr, flush=True)
+        if (name, game, player) not in measured:
+            print(f"measuring {name} on {game}, player {player}", file=sys.stderr, flush=True)
             with multiprocessing.get_context("fork").Pool(1) as pool:
-                rows.append(pool.apply(measure, (name, game, player, seconds)))
+                row = measured[name, game, player] = pool.apply(measure, (name, game, player, seconds))
             with output.open("a") as file:
-                file.write(json.dumps(rows[-1]) + "\n")
-    rows = [row for row in rows if (row["algorithm"], row["game"], row["player"]) in wanted]
+                file.write(json.dumps(row) + "\n")
+    rows = [measured[setting] for setting in wanted]
     print_table(rows)
     draw(rows, chart)
     print(f"\nchart: {chart}")
@@ -193,51 +179,54 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e6:.2f} us"
 
 
-_LINES = ("-", "--", "-.", ":")
+_STYLES = [dict(linestyle=line, color=shade) for shade in ("black", "0.35", "0.55") for line in ("-", "--", "-.", ":")]
 _MARKS = "osv^D*Xph<>d"
 
 
 def draw(rows: list[dict], path: pathlib.Path) -> None:
     """Cost against the number of states, both logarithmic; a line per algorithm, named at its right end."""
     matplotlib.use("Agg")
-    curves = {}
+    costs = {}
     for row in rows:
-        if "refused" not in row:
-            curves.setdefault(row["algorithm"], []).append((row["states"], row["seconds"] * 1e6))
-    curves = {name: sorted(points) for name, points in curves.items() if name not in ("LUCB", "LUCB-T-Uniform")}
+        if row["algorithm"] not in ("LUCB", "LUCB-T-Uniform"):
+            costs.setdefault(row["algorithm"], []).append((row["states"], row["seconds"] * 1e6))
     figure, axes = plt.subplots(figsize=(9, 6.5))
-    for place, (name, points) in enumerate(curves.items()):
-        is_pass = name == PLAIN_PASS
-        style = "-" if is_pass else _LINES[place % len(_LINES)]
-        shade = "black" if is_pass else str(0.45 * (place % 3) / 2)
-        axes.plot(*zip(*points), style, marker=_MARKS[place % len(_MARKS)], color=shade, linewidth=2.5 if is_pass else 1.1)
+    thick = [axes.plot(*zip(*sorted(costs.pop(PLAIN_PASS))), color="black", linewidth=3, label=PLAIN_PASS)[0]]
+    lines = thick + [
+        axes.plot(*zip(*sorted(points)), marker=mark, linewidth=1.1, label=name, **style)[0]
+        for (name, points), mark, style in zip(costs.items(), _MARKS, _STYLES)
+    ]
     axes.set(xscale="log", yscale="log", xlabel="states of the tree", ylabel="microseconds an episode (processor time)")
     axes.grid(alpha=0.3)
-    _name_the_ends(axes, curves)
-    sizes = {row["states"]: row["game"] + (f" {'xo'[row['player']]}" if row["game"] == "rbt" else "") for row in rows}
-    for level, (states, name) in enumerate(sorted(sizes.items())):
-        axes.annotate(name, (states, 1.0), xycoords=("data", "axes fraction"), xytext=(0, 4 + 11 * (level % 2)),
+    _name_ends(axes, lines)
+    games = {row["states"]: row["game"] + (f" {'xo'[row['player']]}" if row["game"] == "rbt" else "") for row in rows}
+    for place, (states, name) in enumerate(sorted(games.items())):
+        axes.annotate(name, (states, 1.0), xycoords=("data", "axes fraction"), xytext=(0, 4 + 11 * (place % 2)),
                       textcoords="offset points", ha="center", fontsize=9)
-    figure.tight_layout()
+    figure.subplots_adjust(left=0.08, right=0.72, top=0.93, bottom=0.09)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=130)
     plt.close(figure)
 
 
-def _name_the_ends(axes, curves: dict) -> None:
-    """Names at the right, moved apart where they would cover each other."""
+def _name_ends(axes, lines: list) -> None:
+    """Names with their marks at the right, in the order of the ends and moved apart where they would touch."""
     low, high = (math.log(limit) for limit in axes.get_ylim())
-    apart = (high - low) / 28
-    heights = {name: math.log(points[-1][1]) for name, points in curves.items()}
-    order = sorted(heights, key=heights.get)
-    place = {}
-    for name in order:
-        place[name] = max(heights[name], max(place.values(), default=-math.inf) + apart)
-    for name, points in curves.items():
-        x, y = points[-1]
-        axes.annotate(name, (x, y), xycoords="data", xytext=(1.03, (place[name] - low) / (high - low)),
-                      textcoords="axes fraction", va="center", fontsize=9,
-                      arrowprops=dict(arrowstyle="-", linewidth=0.5, color="0.5"))
+    lines = sorted(lines, key=lambda line: line.get_ydata()[-1])
+    ends = [(math.log(line.get_ydata()[-1]) - low) / (high - low) for line in lines]
+    up, down = _moved_up(ends), [-end for end in _moved_up([-end for end in reversed(ends)])][::-1]
+    for line, end, height in zip(lines, ends, (np.array(up) + down) / 2):
+        axes.plot([1.005, 1.04, 1.08], [end, height, height], color="0.6", linewidth=0.6, transform=axes.transAxes, clip_on=False)
+        axes.plot([1.06], [height], marker=line.get_marker(), color=line.get_color(), transform=axes.transAxes, clip_on=False)
+        axes.text(1.09, height, line.get_label(), transform=axes.transAxes, va="center", fontsize=9)
+
+
+def _moved_up(heights: list[float], apart: float = 1 / 28) -> list[float]:
+    """Ascending heights, none closer to the one below than that."""
+    moved = []
+    for height in heights:
+        moved.append(max(height, moved[-1] + apart) if moved else height)
+    return moved
 
 
 def main(argv: Sequence[str]) -> None:
