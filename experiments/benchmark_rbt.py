@@ -1,4 +1,4 @@
-r"""Time and memory of Reconnaissance Blind Tic-Tac-Toe: enumeration, solving, tree MDPs, and OpenSpiel's own CFR+.
+r"""Time and memory of Reconnaissance Blind Tic-Tac-Toe: enumeration, solving, tree MDPs, OpenSpiel's own CFR+, learning.
 
   python -m experiments.benchmark_rbt
 
@@ -18,6 +18,7 @@ import numpy as np
 import pyspiel
 from absl import app
 
+from experiments import episode_cost
 from tmdp_spiel.games import rbt_equilibrium, rbt_passes, rbt_tree
 
 _SMALL = "python_rbt(start=x4o0x8o2x1)"  # small enough for OpenSpiel's solver on a game in Python
@@ -33,6 +34,9 @@ def run():
             print(f"{measured['what']:52}{measured['seconds']:>10.2f} s{measured['gibibytes']:>10.2f} GiB", flush=True)
             if "remark" in measured:
                 print(f"    {measured['remark']}", flush=True)
+    with tempfile.TemporaryDirectory() as nothing_yet:
+        output, chart = pathlib.Path(nothing_yet) / "episode_cost.jsonl", pathlib.Path("results/episode_cost.png")
+        episode_cost.run(["kuhn", "kuhn5", "leduc", "rbt"], 4.0, output, chart)
 
 
 def _in_own_process(stage, cache):

@@ -1,6 +1,7 @@
 """What an enumerated RBT consists of: two decision trees, and the positions at which their states meet."""
 
 import dataclasses
+import pathlib
 
 import numpy as np
 
@@ -22,6 +23,7 @@ class PlayerTree:
     endings: np.ndarray  # uint8[J]; how an episode can end right after the sequence
     level_start: np.ndarray  # int64[levels + 1]; the states of level d are level_start[d] .. level_start[d + 1]
     observation: np.ndarray  # uint8[S]; what the sense before a move state showed
+    opened_from: tuple | None = None  # arguments of `load`
 
     @property
     def num_states(self):
@@ -30,6 +32,17 @@ class PlayerTree:
     @property
     def num_sequences(self):
         return len(self.action)
+
+    @classmethod
+    def load(cls, path, mark):
+        """Opens the tree of x or o of a saved enumeration, memory-mapped. It is pickled as its path."""
+        with storage.opening_again(path):
+            return cls(**_open_arrays(cls, path, mark), opened_from=(pathlib.Path(path).resolve(), mark))
+
+    def __reduce_ex__(self, protocol):
+        if self.opened_from is None:
+            return super().__reduce_ex__(protocol)
+        return PlayerTree.load, self.opened_from
 
 
 @dataclasses.dataclass
@@ -91,17 +104,17 @@ class Enumeration:
     def load(cls, path):
         """Opens a saved enumeration, its arrays memory-mapped."""
         facts = storage.open_json(path, "game")
-
-        def arrays(kind, prefix):
-            return {name: storage.open_array(path, f"{prefix}_{name}") for name in _array_names(kind)}
-
-        trees = tuple(PlayerTree(**arrays(PlayerTree, mark)) for mark in "xo")
-        plies = [Ply(**ply, **arrays(Ply, f"ply{k}")) for k, ply in enumerate(facts["plies"])]
+        trees = tuple(PlayerTree.load(path, mark) for mark in "xo")
+        plies = [Ply(**ply, **_open_arrays(Ply, path, f"ply{k}")) for k, ply in enumerate(facts["plies"])]
         return cls(trees, plies, facts["description"])
 
 
 def _array_names(part):
     return [field.name for field in dataclasses.fields(part) if field.type is np.ndarray]
+
+
+def _open_arrays(kind, path, prefix):
+    return {name: storage.open_array(path, f"{prefix}_{name}") for name in _array_names(kind)}
 
 
 def describe(start, useful_senses, forced_wins):

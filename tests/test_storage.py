@@ -1,3 +1,7 @@
+import concurrent.futures
+import multiprocessing
+import pickle
+
 import numpy as np
 import pytest
 
@@ -44,6 +48,53 @@ def test_arrays_that_do_not_belong_together(saved, tmp_path):
     (tmp_path / "leduc" / "first_child.npy").replace(saved / "first_child.npy")
     with pytest.raises(ValueError, match="first_child 13"):
         ts.TreeMDP.load(saved)
+
+
+@pytest.mark.parametrize("name", ["reach", "first_outcome", "outcome_return", "outcome_probability"])
+def test_chances_that_do_not_belong_to_the_tree(saved, name):
+    np.save(saved / f"{name}.npy", np.load(saved / f"{name}.npy")[:-1])
+    with pytest.raises(ValueError, match=name):
+        ts.TreeMDP.load(saved)
+
+
+def test_what_was_opened_is_pickled_as_its_path(saved, monkeypatch):
+    mdp = ts.TreeMDP.load(saved)
+    monkeypatch.chdir("/")
+    content = pickle.dumps((ts.UCT(mdp.tree), mdp, mdp.tree))
+    learner, again, tree = pickle.loads(content)
+    assert learner.tree is again.tree is tree
+    assert is_mapped(again.reach) and is_mapped(tree.parent) and not is_mapped(learner._plan)
+    assert again.value(again.best_response()[1]) == mdp.best_response()[0]
+    assert tree.state_string(0) == mdp.tree.state_string(0)
+    assert len(pickle.dumps(mdp)) < len(pickle.dumps(ts.build_tree("kuhn", 0, ts.uniform(ts.load_game("kuhn"))))) / 3
+
+
+def is_mapped(array):
+    while array is not None and not isinstance(array, np.memmap):
+        array = array.base
+    return array is not None
+
+
+def test_a_pickled_path_that_is_gone(saved, tmp_path):
+    mdp = ts.TreeMDP.load(saved)
+    content = pickle.dumps(mdp)
+    saved.rename(tmp_path / "elsewhere")
+    with pytest.raises(FileNotFoundError, match="kuhn is pickled as that path, not as a copy, and it is gone"):
+        pickle.loads(content)
+    ts.build_tree("leduc", 0, ts.uniform(ts.load_game("leduc"))).save(saved)
+    with pytest.raises(ValueError, match="not the saved tree that it was"):
+        pickle.loads(content)
+
+
+def opened_value(mdp):
+    return is_mapped(mdp.reach), mdp.best_response()[0]
+
+
+def test_worker_processes_open_the_same_files(saved):
+    mdp = ts.TreeMDP.load(saved)
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
+        assert pool.submit(opened_value, mdp).result() == (True, mdp.best_response()[0])
 
 
 def test_the_cache_directory_is_chosen_by_the_environment(monkeypatch, tmp_path):

@@ -23,5 +23,6 @@ from tmdp_spiel.algorithms.psrl import PSRL
 from tmdp_spiel.algorithms.strong_euler import StrongEuler
 from tmdp_spiel.algorithms.ucb_t import UCBT
 from tmdp_spiel.algorithms.uct import UCT
+from tmdp_spiel.checkpoints import load_learner, save_learner
 from tmdp_spiel.runner import Result, Trace, run, run_until_stopped
 from tmdp_spiel import agent, open_spiel_solvers

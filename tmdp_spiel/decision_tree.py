@@ -105,6 +105,7 @@ class DecisionTree:
         self.num_merged_terminals = self.num_terminals if num_merged_terminals is None else int(num_merged_terminals)
         self.names = names
         self.game_string = game_string
+        self._opened_from = None
         self._check_shape()
 
     def _check_shape(self) -> None:
@@ -145,6 +146,11 @@ class DecisionTree:
     @functools.cached_property
     def links(self) -> Links:
         return Links(self.first_sequence, self.first_child, self.parent, self.can_end)
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """A hash of the arrays and facts of the tree."""
+        return storage.fingerprint(*(getattr(self, name) for name in (*self._ARRAYS, *self._FACTS)))
 
     @functools.cached_property
     def max_actions(self) -> int:
@@ -260,12 +266,31 @@ class DecisionTree:
 
     @classmethod
     def load(cls, path, names=None) -> DecisionTree:
-        """Opens a saved tree, its arrays memory-mapped. names: for trees whose strings are computed, not stored."""
-        path = pathlib.Path(path)
+        """Opens a saved tree, its arrays memory-mapped. names: for trees whose strings are computed, not stored.
+
+        It is pickled as its path, and opened again, so that processes share it.
+        """
+        path = pathlib.Path(path).resolve()
         arrays = {name: storage.open_array(path, name) for name in cls._ARRAYS}
         if names is None and (path / "names.json").exists():
             names = StateNames(storage.open_json(path, "names"))
-        return cls(**arrays, **storage.open_json(path, "tree"), names=names)
+        tree = cls(**arrays, **storage.open_json(path, "tree"), names=names)
+        tree._opened_from = path
+        return tree
+
+    @classmethod
+    def _open_again(cls, path, names, num_states: int, num_sequences: int) -> DecisionTree:
+        with storage.opening_again(path):
+            tree = cls.load(path, names)
+        if (tree.num_states, tree.num_sequences) != (num_states, num_sequences):
+            raise ValueError(f"{path} is not the saved tree that it was when {cls.__name__} was pickled: {tree!r}")
+        return tree
+
+    def __reduce_ex__(self, protocol):
+        if self._opened_from is None:
+            return super().__reduce_ex__(protocol)
+        names = None if isinstance(self.names, StateNames) else self.names
+        return self._open_again, (self._opened_from, names, self.num_states, self.num_sequences)
 
     def __getstate__(self) -> dict:
         return {name: getattr(self, name) for name in (*self._ARRAYS, *self._FACTS, "names")}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import pathlib
 import signal
 import threading
 import time
@@ -11,7 +12,9 @@ import time
 import numpy as np
 import tqdm
 
-from tmdp_spiel.algorithms.learner import Learner
+from tmdp_spiel import storage
+from tmdp_spiel.algorithms.learner import Learner, positive
+from tmdp_spiel.checkpoints import Progress, differences, identity, load, read_identity, refuse_other_run, save
 from tmdp_spiel.decision_tree import DecisionTree
 from tmdp_spiel.tree_mdp import TreeMDP
 
@@ -63,6 +66,8 @@ def run(
     rng: np.random.Generator | int | None = None,
     seconds: float | None = None,
     progress: bool = True,
+    checkpoint=None,
+    checkpoint_every: float = 60.0,
 ) -> Trace:
     """Lets the learner play that many episodes, fewer if it stops, and measures it exactly.
 
@@ -71,26 +76,87 @@ def run(
     mdp.sample(plan, rng) and learn() gives the same episodes. seconds: end the run after about that long. progress: a
     bar, on a terminal. Ctrl-C returns what was done so far; the learner can go on from there, with the same rng object
     to go on identically.
+
+    checkpoint: a file to keep the learner, the generator and the trace in, written every checkpoint_every seconds, at
+    Ctrl-C and at the end. If it is there already, the run goes on from it, even after a kill, to the trace that it would
+    have had without the interruption (the seconds and the rounding of the summed regret aside); a file of another run
+    is refused. See `checkpoints`.
     """
     check_same_tree(learner, mdp.tree)
-    checkpoints = _checked_checkpoints(checkpoints, _whole_number("episodes", episodes))
+    episodes = _whole_number("episodes", episodes)
+    checkpoints = _checked_checkpoints(checkpoints, episodes)
     rng = _environment_rng(rng, learner)
-    best = mdp.best_response()[0]
-    rows, done, regret, start = [], 0, 0.0, time.perf_counter()
-    name, play = type(learner).__name__, lambda number: learner.play(mdp, rng, number)
-    with Interruptible() as interruption, progress_bar(name, int(checkpoints[-1]), progress) as bar:
-        for played, gap_sum in chunks(play, checkpoints, interruption, bar):
-            done += played
-            regret += gap_sum
-            late = seconds is not None and time.perf_counter() - start > seconds
-            at_end = interruption.asked or learner.stopped or late
-            if at_end or done in checkpoints:
-                gap = max(best - learner.recommended_value(mdp), 0.0)
-                rows.append((done, regret, gap, time.perf_counter() - start))
-            if at_end:
+    best = mdp.to_utility(mdp.scaled_best_value)
+    kept = _Kept(checkpoint, checkpoint_every, learner, mdp, rng)
+    at = kept.resume(checkpoints)
+    start = time.perf_counter() - at.seconds
+
+    def measure():
+        gap = max(best - learner.recommended_value(mdp), 0.0)
+        return at.done, at.regret, gap, time.perf_counter() - start
+
+    name, play = type(learner).__name__, lambda number: learner.play(mdp, at.rng, number)
+    with Interruptible() as interruption, progress_bar(name, int(checkpoints[-1]), progress, at.done) as bar:
+        for played, gap_sum in chunks(play, checkpoints, interruption, bar, at.done):
+            at.done += played
+            at.regret += gap_sum
+            if at.done in checkpoints:
+                at.rows.append(measure())
+            at.seconds = time.perf_counter() - start
+            if interruption.asked or learner.stopped or (seconds is not None and at.seconds > seconds):
                 break
+            kept.save_sometimes(at)
+        kept.save(at)
+    rows = list(at.rows)
+    if at.done > 0 and (not rows or rows[-1][0] != at.done):
+        rows.append(measure())
     columns = np.array(rows, np.float64).reshape(-1, 4).T
     return Trace(columns[0].astype(np.int64), *columns[1:], interrupted=interruption.asked)
+
+
+class _Kept:
+    """The file that a run is kept in, if any."""
+
+    def __init__(self, path, every: float, learner: Learner, mdp: TreeMDP, rng: np.random.Generator):
+        self._path = None if path is None else pathlib.Path(path)
+        self._every, self._learner, self._rng = positive("checkpoint_every", every), learner, rng
+        self._last, self._saved_at = time.perf_counter(), 0
+        if self._path is not None:
+            self._identity = {
+                **identity(learner),
+                "mdp": mdp.fingerprint,
+                "episodes before": learner.episodes,
+                "generator": storage.fingerprint(rng.bit_generator.state),
+            }
+
+    def resume(self, checkpoints: np.ndarray) -> Progress:
+        """Where the run of the file was, with learner and generator as they were then; the start if there is no file."""
+        if self._path is None or not self._path.exists():
+            return Progress(done=0, regret=0.0, seconds=0.0, rows=[], rng=self._rng)
+        stored = read_identity(self._path)
+        expected = dict(self._identity)
+        if self._learner.episodes == stored.get("episodes after"):  # the learner itself, after an interruption
+            del expected["episodes before"], expected["generator"]
+        refuse_other_run(self._path, differences(stored, expected))
+        learner, at = load(self._path, self._learner.tree)
+        measured = [row[0] for row in at.rows]
+        if measured != checkpoints[checkpoints <= at.done].tolist() or at.done > checkpoints[-1]:
+            asked = f"{len(checkpoints)} checkpoints up to episode {checkpoints[-1]:,}"
+            refuse_other_run(self._path, [f"its {at.done:,} episodes were not measured at those of this run, {asked}"])
+        self._identity = {name: stored[name] for name in self._identity}
+        self._learner.__dict__.update(learner.__dict__)
+        self._rng.bit_generator.state = at.rng.bit_generator.state
+        at.rng, self._saved_at = self._rng, at.done
+        return at
+
+    def save_sometimes(self, at: Progress) -> None:
+        if time.perf_counter() - self._last > self._every:
+            self.save(at)
+
+    def save(self, at: Progress) -> None:
+        if self._path is not None and at.done > self._saved_at:
+            save(self._path, {**self._identity, "episodes after": self._learner.episodes}, self._learner, at)
+            self._last, self._saved_at = time.perf_counter(), at.done
 
 
 def run_until_stopped(
@@ -115,17 +181,17 @@ def run_until_stopped(
                     break
     plan = learner.recommend()
     value = mdp.value(plan)
-    gap = max(mdp.best_response()[0] - value, 0.0)
+    gap = max(mdp.to_utility(mdp.scaled_best_value) - value, 0.0)
     return Result(done, plan, value, gap, learner.stopped, time.perf_counter() - start)
 
 
-def chunks(play, checkpoints, interruption, bar):
+def chunks(play, checkpoints, interruption, bar, done: int = 0):
     """Plays up to each checkpoint in turn, in pieces short enough to show progress and to be interrupted.
 
     play(number) plays up to that many episodes and returns a tuple that begins with how many it played, fewer only if
-    there is nothing more to play. The tuples are yielded one by one.
+    there is nothing more to play. The tuples are yielded one by one. done: the episodes played before.
     """
-    done, size = 0, 64
+    size = 64
     for checkpoint in checkpoints:
         while done < checkpoint and not interruption.asked:
             start = time.perf_counter()
@@ -164,10 +230,11 @@ class Interruptible(contextlib.AbstractContextManager):
         return None
 
 
-def progress_bar(name: str, total: int | None, progress: bool) -> tqdm.tqdm:
+def progress_bar(name: str, total: int | None, progress: bool, done: int = 0) -> tqdm.tqdm:
     """A bar that counts episodes, on a terminal."""
     return tqdm.tqdm(
         total=total,
+        initial=done,
         desc=name,
         unit=" episodes",
         unit_scale=True,

@@ -20,6 +20,18 @@ def read_only(array, dtype=None) -> np.ndarray:
     return array
 
 
+def fingerprint(*contents) -> str:
+    """A hash of arrays and of numbers, strings and None."""
+    digest = hashlib.sha256()
+    for content in contents:
+        if isinstance(content, np.ndarray):
+            digest.update(f"{content.dtype.str} {content.shape} ".encode())
+            digest.update(content)
+        else:
+            digest.update(f"{content!r} ".encode())
+    return digest.hexdigest()[:32]
+
+
 def save_directory(path, contents: dict) -> None:
     """Writes arrays as .npy and everything else as .json into a new directory, which appears complete or not at all."""
     path = pathlib.Path(path)
@@ -49,6 +61,17 @@ def open_array(path, name: str) -> np.ndarray:
         raise FileNotFoundError(f"{path} is not a saved tree: {file.name} is missing") from None
     except (ValueError, EOFError) as error:
         raise ValueError(f"{file} is damaged ({error}); build and save the tree again") from None
+
+
+@contextlib.contextmanager
+def opening_again(path):
+    """For what was pickled as its path: says so if it is gone."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise FileNotFoundError(
+            f"what was opened from {path} is pickled as that path, not as a copy, and it is gone or incomplete: {error}"
+        ) from None
 
 
 def open_json(path, name: str):

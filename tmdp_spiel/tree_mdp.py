@@ -46,10 +46,12 @@ class TreeMDP:
         self.first_outcome = storage.read_only(first_outcome, np.int32)
         self.outcome_return = storage.read_only(outcome_return, np.float64)
         self.outcome_probability = storage.read_only(outcome_probability, np.float64)
+        self._opened_from = None
+        self._check_sizes()
         if check:
-            self._check()
+            self._check_chances()
 
-    def _check(self) -> None:
+    def _check_sizes(self) -> None:
         states, sequences, outcomes = self.tree.num_states, self.tree.num_sequences, len(self.outcome_return)
         if len(self.reach) != states or len(self.first_outcome) != sequences + 2:
             raise ValueError(
@@ -58,6 +60,9 @@ class TreeMDP:
             )
         if len(self.outcome_probability) != outcomes or self.first_outcome[-1] != outcomes:
             raise ValueError("outcome_return, outcome_probability and the end of first_outcome must agree in length")
+
+    def _check_chances(self) -> None:
+        sequences, outcomes = self.tree.num_sequences, len(self.outcome_return)
         if outcomes and not (self.outcome_return.min() >= 0 and self.outcome_return.max() <= 1):
             raise ValueError("outcome returns must be rescaled to [0, 1]")
         if self.first_outcome[0] != 0 or np.any(np.diff(self.first_outcome) < 0):
@@ -74,6 +79,11 @@ class TreeMDP:
     def num_terminals(self) -> int:
         """Terminal states as pairs (last own sequence, return)."""
         return len(self.outcome_return)
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """A hash of the tree and the chances."""
+        return storage.fingerprint(self.tree.fingerprint, *(getattr(self, name) for name in self._ARRAYS))
 
     @functools.cached_property
     def chances(self) -> Chances:
@@ -105,13 +115,9 @@ class TreeMDP:
         return self.to_utility(self.scaled_value(plan))
 
     @functools.cached_property
-    def _best_response(self):
-        return best_response(self.tree.links, self.chances)
-
-    @property
     def scaled_best_value(self) -> float:
         """V(pi*) on the [0, 1] scale of returns."""
-        return self._best_response[0]
+        return best_response(self.tree.links, self.chances)[0]
 
     def best_response(self) -> tuple[float, np.ndarray]:
         """An exact best response: its value in utility units, and a plan that achieves it."""
@@ -120,7 +126,7 @@ class TreeMDP:
 
     def best_values(self) -> np.ndarray:
         """Per state: the most that can be won below it, as a part of V(pi*); on the [0, 1] scale."""
-        return self._best_response[2]
+        return best_response(self.tree.links, self.chances)[2]
 
     def losses(self) -> np.ndarray:
         """The true gap of every sequence j in utility units: V(pi*) minus the best value of a policy that plays j.
@@ -159,12 +165,21 @@ class TreeMDP:
 
     @classmethod
     def load(cls, path, names=None) -> TreeMDP:
-        """Opens a saved TreeMDP, its arrays memory-mapped, so that several processes share them."""
-        path = pathlib.Path(path)
-        arrays = {name: storage.open_array(path, name) for name in cls._ARRAYS}
-        return cls(DecisionTree.load(path, names), **arrays, check=False)
+        """Opens a saved TreeMDP, its arrays memory-mapped, so that several processes share them.
+
+        Sizes are checked, probabilities are not. It is pickled as its path, and opened again.
+        """
+        return cls._open(pathlib.Path(path).resolve(), DecisionTree.load(path, names))
+
+    @classmethod
+    def _open(cls, path, tree: DecisionTree) -> TreeMDP:
+        mdp = cls(tree, **{name: storage.open_array(path, name) for name in cls._ARRAYS}, check=False)
+        mdp._opened_from = path
+        return mdp
 
     def __reduce__(self):
+        if self._opened_from is not None:
+            return TreeMDP._open, (self._opened_from, self.tree)
         return TreeMDP, (self.tree, *(getattr(self, name) for name in self._ARRAYS), False)
 
     def __repr__(self) -> str:

@@ -26,6 +26,7 @@ LEARNERS = {
     "UCBVI-BF": (ts.StrongEuler, dict(variant="ucbvi_bf")),
     "AMB": (ts.AMB, {}),
     "PSRL": (ts.PSRL, {}),
+    "PSRL, lazy": (ts.PSRL, dict(lazy=True)),
 }
 # Episodes on Leduc, and the value gap to be below after them. At the start it is about 1.
 LEDUC = {
@@ -41,6 +42,7 @@ LEDUC = {
     "UCBVI-BF": (1_000_000, 0.03),
     "AMB": (1_000_000, 0.02),
     "PSRL": (30_000, 0.05),
+    "PSRL, lazy": (30_000, 0.05),
 }
 
 
@@ -118,6 +120,32 @@ def test_stepping_by_hand_and_the_compiled_loop_agree_on_any_tree(name):
     for seed in range(8):
         mdp = brute_force.random_mdp(np.random.default_rng(seed), impossible_chance=0.2)
         check_steps(lambda tree, seed: make(name, tree, seed), mdp, 150, seed)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_the_value_gap_is_exact_at_every_checkpoint(name, mdp_of):
+    """However the learner keeps the value of its recommendation, against the whole plan; compiled and by hand in turn."""
+    trees = [brute_force.random_mdp(np.random.default_rng(5), impossible_chance=0.2), ends_at_once(), mdp_of("kuhn", 1)]
+    if name != "LUCB":
+        trees.append(mdp_of("leduc", 0))
+    for mdp in trees:
+        learner, rng = make(name, mdp.tree, 2), np.random.default_rng(2)
+        for pieces in range(12):
+            learner.play(mdp, rng, 2**pieces)
+            if not learner.stopped:
+                learner.learn(*mdp.sample(learner.plan(), rng))
+            assert learner.recommended_value(mdp) == pytest.approx(mdp.value(learner.recommend()), abs=1e-9)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_recommendation_is_measured_against_the_environment_that_is_asked_for(name):
+    one = brute_force.random_mdp(np.random.default_rng(6))
+    other = ts.TreeMDP(one.tree, one.reach, one.first_outcome, 1.0 - one.outcome_return, one.outcome_probability)
+    learner, rng = make(name, one.tree), np.random.default_rng(0)
+    for mdp in (one, other, one):
+        learner.play(mdp, rng, 50)
+        for asked in (one, other):
+            assert learner.recommended_value(asked) == pytest.approx(asked.value(learner.recommend()), abs=1e-9)
 
 
 @pytest.mark.parametrize("name", LEARNERS)

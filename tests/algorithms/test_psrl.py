@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 import tmdp_spiel as ts
-from tmdp_spiel.algorithms.psrl import _KEYS, _gamma, _mean_return
+from tmdp_spiel.algorithms.psrl import _KEYS, _gamma, _mean_return, _sequence_value
 
 
 @pytest.mark.parametrize("shape", [0.3, 0.9, 1.0, 1.5, 4.0, 300.0])
@@ -67,9 +67,45 @@ def test_what_follows_a_sequence_has_a_dirichlet_posterior():
     for episode in range(500):
         learner.episodes = episode
         learner.plan()
-        values.append(learner._values[0])
+        values.append(learner._memory.values[0])
     assert np.mean(values) == pytest.approx(0.6, abs=0.001)
     assert np.std(values) == pytest.approx(np.sqrt(0.24 / 50_000), rel=0.15)
+
+
+def test_an_unvisited_state_is_one_draw_from_the_prior():
+    """Sequence 1 leads to a state never visited: in a lazy draw it is worth Beta(2, 2), whatever lies below."""
+    tree = ts.DecisionTree(
+        first_sequence=[0, 2, 6], first_child=[1, 1, 2, 2, 2, 2, 2], parent=[6, 1], action=[0, 1, 0, 1, 2, 3],
+        can_end=[1, 0, 1, 1, 1, 1],
+    )
+    learner = ts.PSRL(tree, prior=2.0, lazy=True, seed=3)
+    learner._update(0, 1.0)
+    draws = [_sequence_value(tree.links, learner._memory, learner._memory.values, 1, time) for time in range(5000)]
+    assert stats.kstest(draws, stats.beta(2, 2).cdf).pvalue > 1e-3
+
+
+def test_lazy_draws_are_renewed_where_an_episode_went_and_everywhere_after_a_tenth_more(mdp_of):
+    mdp = mdp_of("leduc", 0)
+    learner, rng = ts.PSRL(mdp.tree, lazy=True, seed=1), np.random.default_rng(1)
+    learner.play(mdp, rng, 3000)
+    redraws = 0
+    for _ in range(400):
+        before, last = learner._memory.values.copy(), learner._memory.redrawn[0]
+        ended_on, value = mdp.sample(learner.plan(), rng)
+        learner.learn(ended_on, value)
+        changed = learner._memory.values != before
+        path = np.zeros_like(changed)
+        while ended_on != mdp.tree.num_sequences:
+            state = np.searchsorted(mdp.tree.first_sequence, ended_on, side="right") - 1
+            path[state], ended_on = True, mdp.tree.parent[state]
+        if learner._memory.redrawn[0] != last:
+            assert learner.episodes - 1 < 1.1 * last <= learner.episodes
+            visited = np.add.reduceat(learner._model.visits[:-1], mdp.tree.first_sequence[:-1]) > 0
+            np.testing.assert_array_equal(changed, visited)
+            redraws += 1
+        else:
+            np.testing.assert_array_equal(changed, path)
+    assert redraws == 2
 
 
 def test_recommends_the_best_of_the_posterior_means():

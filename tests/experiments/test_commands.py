@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from experiments import episode_cost
+
 ROOT = pathlib.Path(__file__).parents[2]
 
 
@@ -42,6 +44,23 @@ def test_coverage_reports_every_player():
     done = command("coverage", "--games=kuhn", "--runs=3", "--episodes=100")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("| kuhn |") == 2
+
+
+def test_episode_costs_are_measured_once(tmp_path):
+    flags = ["--games=kuhn", "--seconds=0", f"--output={tmp_path / 'rows'}", f"--chart={tmp_path / 'chart.png'}"]
+    first = command("episode_cost", *flags)
+    assert first.returncode == 0, first.stderr
+    assert "| one plain pass over the tree |" in first.stdout and "| PSRL, lazy |" in first.stdout
+    rows = [json.loads(line) for line in (tmp_path / "rows").read_text().splitlines()]
+    assert all(row["states"] == 6 and row["seconds"] > 0 for row in rows)
+    assert (tmp_path / "chart.png").stat().st_size > 10_000
+    again = command("episode_cost", *flags)
+    assert again.stdout == first.stdout and "measuring" not in again.stderr
+
+
+def test_episode_costs_say_why_an_algorithm_cannot():
+    row = episode_cost.measure("LUCB", "leduc", 0, 0.0)
+    assert "more than max_policies" in row["refused"] and row["states"] == 144
 
 
 @pytest.mark.parametrize(

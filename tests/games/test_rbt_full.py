@@ -1,5 +1,8 @@
 """The whole game: counts, membership of random games, the shipped equilibrium and its tree MDPs."""
 
+import copy
+import functools
+import pickle
 import shutil
 
 import numpy as np
@@ -8,6 +11,7 @@ import pytest
 from open_spiel.python import policy as policy_lib
 from open_spiel.python.bots import policy as policy_bot
 
+import tmdp_spiel as ts
 from tmdp_spiel.games import rbt, rbt_equilibrium, rbt_tree
 
 COUNTS = ({"states": 10_646_870, "sequences": 21_257_813, "terminals": 19_268_080, "horizon": 9},
@@ -136,3 +140,30 @@ def test_bots_play_the_shipped_equilibrium(game):
                 state.apply_action(0 if legal == [0] else bot.step(state))
         returns.append(state.returns()[0])
     assert np.mean(returns) > 0.5, "a random player loses to it most of the time"
+
+
+@pytest.mark.parametrize("learner", [
+    ts.UCT, ts.OutcomeSamplingMCCFR, ts.OPF, ts.BPIUCRL, ts.MVP, functools.partial(ts.PSRL, lazy=True),
+], ids=["UCT", "MCCFR", "OPF", "BPI-UCRL", "MVP", "PSRL, lazy"])
+def test_learners_are_measured_exactly(game, learner, tmp_path):
+    """Regret and value gap from what episodes touch, against the value of whole plans; and on from a file."""
+    mdp = rbt_tree.build_tree_mdp(game, 0, policy_lib.UniformRandomPolicy(game))
+    first, rng = learner(mdp.tree, seed=2), np.random.default_rng(2)
+    for episodes in (1, 3000):
+        first.play(mdp, rng, episodes)
+        assert first.recommended_value(mdp) == pytest.approx(mdp.value(first.recommend()), abs=1e-9)
+    ts.save_learner(first, tmp_path / "learner")
+    again = ts.load_learner(tmp_path / "learner", mdp.tree)
+    played = mdp.value(first.plan())
+    _, regret = first.play(mdp, copy.deepcopy(rng), 1)
+    assert regret == pytest.approx(mdp.best_response()[0] - played, abs=1e-9)
+    assert again.play(mdp, rng, 1) == (1, pytest.approx(regret, abs=1e-9))
+    np.testing.assert_array_equal(again.plan(), first.plan())
+    (tmp_path / "learner").unlink()
+
+
+def test_a_tree_mdp_is_pickled_as_its_path(game):
+    mdp = rbt_tree.build_tree_mdp(game, 0, policy_lib.UniformRandomPolicy(game))
+    content = pickle.dumps(mdp)
+    assert len(content) < 2000
+    assert pickle.loads(content).tree.state_string(1000) == mdp.tree.state_string(1000)

@@ -55,9 +55,9 @@ class AMB(PlanLearner):
         """Per sequence: whether its action has not been eliminated."""
         return self._estimates.active.copy()
 
-    def recommend(self) -> np.ndarray:
+    def _recommend_at(self, states):
         """The active action with the largest midpoint of its bounds, in which the bonuses cancel."""
-        return _middle_plan(self.tree.links, self._estimates)
+        return _middle_plan(self.tree.links, self._estimates, states)
 
     def _update(self, ended_on, value):
         length = trace_back(self.tree.links, ended_on, self._path)
@@ -130,15 +130,15 @@ def _take_in(links, memory, length, value):
 
 
 @numba.njit(cache=True)
-def _middle_plan(links, estimates):
-    plan = np.empty(len(links.parent), PLAN_DTYPE)
-    for state in range(len(plan)):
+def _middle_plan(links, estimates, states):
+    plan = np.empty(len(states), PLAN_DTYPE)
+    for at, state in enumerate(states):
         best = -np.inf
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             middle = estimates.upper[j] + estimates.lower[j]
             if estimates.active[j] and middle > best:
                 best = middle
-                plan[state] = j - links.first_sequence[state]
+                plan[at] = j - links.first_sequence[state]
     return plan
 
 

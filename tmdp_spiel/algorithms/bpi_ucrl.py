@@ -46,8 +46,8 @@ class BPIUCRL(BoundsLearner):
     def stopped(self) -> bool:
         return bool(_has_stopped(self._memory))
 
-    def recommend(self) -> np.ndarray:
-        return greedy_plan(self.tree.links, self._model, self._lower, self.seed)
+    def _recommend_at(self, states):
+        return greedy_plan(self.tree.links, self._model, self._lower, self.seed, states)
 
     def _update(self, ended_on, value):
         length = trace_back(self.tree.links, ended_on, self._path)

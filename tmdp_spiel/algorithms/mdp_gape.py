@@ -18,11 +18,12 @@ from tmdp_spiel.algorithms.path_learner import follow_plan, rescore_plan, trace_
 from tmdp_spiel.algorithms.transition_model import (
     BoundsLearner,
     choose_by,
-    greedy_plan,
+    greedy_action,
     record,
     state_bound,
     state_visits,
 )
+from tmdp_spiel.decision_tree import PLAN_DTYPE
 from tmdp_spiel.kernels import kernel, tree_pass
 from tmdp_spiel.tree_mdp import child_range
 
@@ -45,8 +46,7 @@ class MDPGapE(BoundsLearner):
         super().__init__(tree, seed)
         self.epsilon = confidence.check_probability("epsilon", epsilon)
         self.delta = confidence.check_probability("delta", delta)
-        followers = np.diff(tree.first_child) + 2 * tree.can_end
-        outcomes = max(int(followers.max()), int(tree.first_child[0]) + 2 * tree.root_can_end)
+        outcomes = int(_most_followers(tree.links, tree.root_can_end))
         settings = Settings(
             epsilon=self.epsilon,
             log_confidence=np.log(3.0 / self.delta) + tree.horizon * np.log(outcomes * tree.max_actions),
@@ -84,13 +84,8 @@ class MDPGapE(BoundsLearner):
         if self.episodes > 0:
             _refresh(self.tree.links, self._memory, self.tree.num_sequences)
 
-    def recommend(self) -> np.ndarray:
-        """UGapE's best guess at the first states, the largest lower bound below them."""
-        plan = greedy_plan(self.tree.links, self._model, self._lower, self.seed)
-        for state in range(self.tree.first_child[0]):
-            guess, _ = _guess_and_rival(self.tree.links, self._memory, state)
-            plan[state] = guess - self.tree.first_sequence[state]
-        return plan
+    def _recommend_at(self, states):
+        return _recommended(self.tree.links, self._memory, states)
 
     def _update(self, ended_on, value):
         length = trace_back(self.tree.links, ended_on, self._path)
@@ -98,6 +93,15 @@ class MDPGapE(BoundsLearner):
 
     def _play_scored(self, mdp, values, rng, episodes):
         return _play(self.tree.links, mdp.chances, self._memory, values, rng, episodes)
+
+
+@numba.njit(cache=True)
+def _most_followers(links, root_can_end):
+    """B, the most things that can follow one sequence: child states, a win and a loss."""
+    most = links.first_child[0] + 2 * root_can_end
+    for j in range(len(links.can_end)):
+        most = max(most, links.first_child[j + 1] - links.first_child[j] + 2 * links.can_end[j])
+    return most
 
 
 @kernel
@@ -171,6 +175,19 @@ def _guess_and_rival(links, memory, state):
             if ties.uniform(seed, time, j) * tied < 1.0:
                 rival = np.int64(j)
     return guess, rival
+
+
+@numba.njit(cache=True)
+def _recommended(links, memory, states):
+    """UGapE's best guess at first states, the largest lower bound at others."""
+    plan = np.empty(len(states), PLAN_DTYPE)
+    for at, state in enumerate(states):
+        if state < links.first_child[0]:
+            guess, _ = _guess_and_rival(links, memory, state)
+            plan[at] = guess - links.first_sequence[state]
+        else:
+            plan[at] = greedy_action(links, memory.model, memory.lower, state, memory.settings.seed)
+    return plan
 
 
 @kernel

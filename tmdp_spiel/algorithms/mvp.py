@@ -15,8 +15,8 @@ from tmdp_spiel.algorithms.learner import positive
 from tmdp_spiel.algorithms.path_learner import follow_plan, rescore_plan, trace_back
 from tmdp_spiel.algorithms.transition_model import (
     BoundsLearner,
-    Model,
     choose_by,
+    new_model,
     record,
     state_bound,
     state_visits,
@@ -46,7 +46,7 @@ class MVP(BoundsLearner):
         self.delta = confidence.check_probability("delta", delta)
         self._memory = Memory(
             model=self._model,
-            snapshot=Snapshot(Model(*map(np.zeros_like, self._model)), np.zeros(tree.num_states, np.int32)),
+            snapshot=Snapshot(new_model(tree), np.zeros(tree.num_states, np.int32)),
             upper=self._upper,
             bonus=Bonus(self.c1, self.c3, np.log(tree.num_sequences / self.delta)),
             seed=self.seed,
@@ -54,9 +54,9 @@ class MVP(BoundsLearner):
             path=self._path,
         )
 
-    def recommend(self) -> np.ndarray:
+    def _recommend_at(self, states):
         """The plan that it plays."""
-        return self.plan()
+        return self._plan[states]
 
     def _update(self, ended_on, value):
         length = trace_back(self.tree.links, ended_on, self._path)

@@ -13,12 +13,20 @@ import numpy as np
 
 from tmdp_spiel.algorithms.learner import positive
 from tmdp_spiel.algorithms.path_learner import trace_back
-from tmdp_spiel.algorithms.regret_matching import RegretMatcher, matched, positive_sum, rescore_matched
+from tmdp_spiel.algorithms.regret_matching import (
+    RegretMatcher,
+    mark_stale,
+    matched,
+    matched_values,
+    positive_sum,
+    rescore_matched,
+)
 from tmdp_spiel.kernels import kernel
-from tmdp_spiel.tree_mdp import follow_chance, mixed_value
+from tmdp_spiel.tree_mdp import follow_chance
 
-# regrets, endings, average: one entry per sequence;  endings: the sequences at or below it that can end an episode
-Memory = collections.namedtuple("Memory", ["regrets", "endings", "average", "k", "path"])
+# regrets, endings, average: one entry per sequence;  endings: the sequences at or below it that can end an episode;
+# stale: bool[S], see RegretMatcher
+Memory = collections.namedtuple("Memory", ["regrets", "endings", "average", "stale", "k", "path"])
 
 
 class OPF(RegretMatcher):
@@ -30,7 +38,7 @@ class OPF(RegretMatcher):
     def __init__(self, tree, *, k: float = 5.0, recommends: str = "average", seed: int = 0):
         super().__init__(tree, recommends=recommends, seed=seed)
         self.k = positive("k", k)
-        self._memory = Memory(self._regrets, _endings_below(tree.links), self._average, self.k, self._path)
+        self._memory = Memory(self._regrets, _endings_below(tree.links), self._average, self._stale, self.k, self._path)
         self._exploration_value = None
 
     def plan(self) -> np.ndarray:
@@ -48,11 +56,12 @@ class OPF(RegretMatcher):
 
     def _values(self, mdp):
         if self._exploration_value is None or self._exploration_value[0] is not mdp:
-            self._exploration_value = mdp, mixed_value(self.tree.links, mdp.chances, self.exploration())
+            exploring = matched_values(self.tree.links, mdp.chances, self._memory.endings, 0.0)  # h matches the endings
+            self._exploration_value = mdp, exploring[-1]
         return super()._values(mdp)
 
-    def _scored_policy(self):
-        return self.current()
+    def _new_values(self, mdp):
+        return matched_values(self.tree.links, mdp.chances, self._regrets, 0.0)
 
     def _play_scored(self, mdp, values, rng, episodes):
         scale = self.tree.min_utility, self.tree.utility_range
@@ -125,6 +134,7 @@ def _take_in(links, memory, weight, length, utility):
     R(s, b) -= u tail y(a) / q for the others;  average(s, b) += y(s, b) (reach of s by y) / (its reach by the mixture).
     """
     path = memory.path
+    mark_stale(path, length, memory.stale)
     h_reach, y_reach = 1.0, 1.0
     for at in range(length):
         state, played = path.states[at], path.sequences[at]

@@ -16,17 +16,19 @@ from tmdp_spiel.algorithms.path_learner import trace_back
 from tmdp_spiel.algorithms.regret_matching import (
     RegretMatcher,
     explored,
+    mark_stale,
     matched,
     matched_plan,
+    matched_values,
     positive_sum,
     rescore_matched,
 )
 from tmdp_spiel.kernels import kernel
 from tmdp_spiel.tree_mdp import follow_chance
 
-# regrets, average: one entry per sequence;  sampled, reached: scratch, one entry per own decision of an episode, the
-# products of mu and of sigma before it
-Memory = collections.namedtuple("Memory", ["regrets", "average", "epsilon", "path", "sampled", "reached"])
+# regrets, average: one entry per sequence;  stale: bool[S], see RegretMatcher;
+# sampled, reached: scratch, one entry per own decision of an episode, the products of mu and of sigma before it
+Memory = collections.namedtuple("Memory", ["regrets", "average", "stale", "epsilon", "path", "sampled", "reached"])
 
 
 class OutcomeSamplingMCCFR(RegretMatcher):
@@ -41,6 +43,7 @@ class OutcomeSamplingMCCFR(RegretMatcher):
         self._memory = Memory(
             regrets=self._regrets,
             average=self._average,
+            stale=self._stale,
             epsilon=self.epsilon,
             path=self._path,
             sampled=np.empty(tree.horizon),
@@ -53,6 +56,9 @@ class OutcomeSamplingMCCFR(RegretMatcher):
     def _update(self, ended_on, value):
         length = trace_back(self.tree.links, ended_on, self._path)
         _take_in(self.tree.links, self._memory, length, self.tree.min_utility + self.tree.utility_range * value)
+
+    def _new_values(self, mdp):
+        return matched_values(self.tree.links, mdp.chances, self._regrets, self.epsilon)
 
     def _play_scored(self, mdp, values, rng, episodes):
         scale = self.tree.min_utility, self.tree.utility_range
@@ -83,6 +89,7 @@ def _take_in(links, memory, length, utility):
     average(s, b) += sigma(s, b) reached(s) / sampled(s).
     """
     regrets, average, epsilon, path = memory.regrets, memory.average, memory.epsilon, memory.path
+    mark_stale(path, length, memory.stale)
     sampled, reached = 1.0, 1.0
     for at in range(length):
         state, j = path.states[at], path.sequences[at]

@@ -2,7 +2,7 @@
 
 An episode then costs what it touches, however large the tree. The exact value of the played policy is measured the same
 way: V(s) per state, kept by the loop that plays, brought up to date along the path of every episode, and never read by
-the learner.
+the learner. A recommended plan is measured by walking what it reaches.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ class PathLearner(Learner):
     def _values(self, mdp) -> np.ndarray:
         if self._scored is not None and self._scored[0] is mdp and self._scored[1] == self.episodes:
             return self._scored[2]
-        return state_values(self.tree.links, mdp.chances, self.tree.as_probabilities(self._scored_policy()))
+        return self._new_values(mdp)
 
-    def _scored_policy(self) -> np.ndarray:
-        """The policy that `values` are those of."""
-        return self.plan()
+    @abc.abstractmethod
+    def _new_values(self, mdp) -> np.ndarray:
+        """`values` of the policy as it is now, by a pass over the tree."""
 
     def __getstate__(self):
         return {**self.__dict__, "_scored": None}
@@ -65,6 +65,47 @@ class PlanLearner(PathLearner):
 
     def plan(self) -> np.ndarray:
         return self._plan.copy()
+
+    @abc.abstractmethod
+    def _recommend_at(self, states) -> np.ndarray:
+        """The recommended action index at each of these states."""
+
+    def recommend(self) -> np.ndarray:
+        return self._recommend_at(np.arange(self.tree.num_states, dtype=np.int32))
+
+    def recommended_value(self, mdp) -> float:
+        return mdp.to_utility(reached_value(self.tree.links, mdp.chances, self._recommend_at))
+
+    def _new_values(self, mdp):
+        return plan_values(self.tree.links, mdp.chances, self._plan)
+
+
+def reached_value(links, chances, plan_at) -> float:
+    """V of a deterministic plan on the [0, 1] scale, exactly, level by level through the states that it reaches.
+
+    plan_at(states): the plan's action index at each of these states.
+    """
+    total = chances.ending_value[len(links.can_end)]
+    states = np.arange(links.first_child[0], dtype=np.int32)
+    while len(states):
+        sequences = links.first_sequence[states] + plan_at(states)
+        total += chances.ending_value[sequences].sum()
+        states = _children(links.first_child, sequences)
+    return float(total)
+
+
+@numba.njit(cache=True)
+def _children(first_child, sequences):
+    number = 0
+    for j in sequences:
+        number += first_child[j + 1] - first_child[j]
+    children = np.empty(number, np.int32)
+    number = 0
+    for j in sequences:
+        for child in range(first_child[j], first_child[j + 1]):
+            children[number] = child
+            number += 1
+    return children
 
 
 @numba.njit(cache=True)
@@ -131,18 +172,23 @@ def sequence_value(links, chances, values, sequence):
 
 
 @numba.njit(cache=True)
-def state_values(links, chances, probabilities):
-    """V(s) of a mixed plan at every state, bottom-up, and V last."""
+def plan_values(links, chances, plan):
+    """V(s) of a deterministic plan at every state, bottom-up, and V last."""
     states = len(links.parent)
-    values = np.zeros(states + 1)
+    values = np.empty(states + 1)
     for state in range(states - 1, -1, -1):
-        for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
-            if probabilities[j] > 0.0:
-                values[state] += probabilities[j] * sequence_value(links, chances, values, j)
-    values[states] = chances.ending_value[len(links.can_end)]
-    for state in range(links.first_child[0]):
-        values[states] += values[state]
+        values[state] = sequence_value(links, chances, values, links.first_sequence[state] + plan[state])
+    values[states] = root_value(links, chances, values)
     return values
+
+
+@kernel
+def root_value(links, chances, values):
+    """V = what episodes without an own decision return + sum over the first states of V(s)."""
+    total = chances.ending_value[len(links.can_end)]
+    for state in range(links.first_child[0]):
+        total += values[state]
+    return total
 
 
 @kernel

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import collections
+
 import numba
 import numpy as np
 
 from tmdp_spiel import ties
-from tmdp_spiel.algorithms.learner import Learner, positive
-from tmdp_spiel.algorithms.path_learner import Path, follow_plan, trace_back
-from tmdp_spiel.algorithms.transition_model import Model, record, state_visits
+from tmdp_spiel.algorithms.learner import positive
+from tmdp_spiel.algorithms.path_learner import (
+    PlanLearner,
+    follow_plan,
+    rescore_plan,
+    root_value,
+    sequence_value,
+    trace_back,
+)
+from tmdp_spiel.algorithms.transition_model import new_model, record, state_visits
 from tmdp_spiel.decision_tree import PLAN_DTYPE
 from tmdp_spiel.kernels import kernel, tree_pass
 from tmdp_spiel.tree_mdp import deterministic_value
@@ -16,59 +25,74 @@ from tmdp_spiel.tree_mdp import deterministic_value
 # Draws per random variable, at most, so that each has keys of its own.
 _KEYS = 256
 
+# One entry per state. means: V(s) in the posterior mean;  values: V(s) in the draw;  order: scratch, the visited states,
+# parents first;  redrawn: int64[1], the episodes after which all visited states were last drawn
+Memory = collections.namedtuple(
+    "Memory", ["model", "means", "values", "order", "redrawn", "prior", "lazy", "seed", "plan", "path"]
+)
 
-class PSRL(Learner):
+
+class PSRL(PlanLearner):
     """Thompson sampling of whole models. Each episode costs one pass over the tree: every sequence is drawn anew.
 
     prior: the weight of the prior. What follows a sequence is Dirichlet: each child state, and the end of the episode
     if it can end there, with weight prior + times seen. The mean return of the endings of a sequence is that of a
     Dirichlet process whose base is a loss and a win of that weight each; its law is replaced by the Beta law of the
     same mean and variance, which is exact if the returns are 0 and 1. So no return needs to be known beforehand.
+
+    lazy: draw only what episodes touch, for trees too large for a pass per episode. Draws are kept, in the spirit of
+    lazy posterior sampling (Abbasi-Yadkori and Szepesvari, UAI 2015), and renewed at the states that an episode
+    visited; and at all visited states in one pass whenever the number of episodes has grown by a tenth, as a low draw
+    off the path would otherwise never be renewed. A state never visited is a single draw from Beta(prior, prior) of
+    its value, and its plan is any. The posterior, the recommendation, regret and value gap are as exact as without;
+    but the plan played is not the best one of a single posterior draw: its parts were drawn at different times, and
+    what lies below unvisited states has another law. The regret bounds of PSRL are not claimed for it.
     """
 
-    def __init__(self, tree, *, prior: float = 1.0, seed: int = 0):
+    def __init__(self, tree, *, prior: float = 1.0, lazy: bool = False, seed: int = 0):
         super().__init__(tree, seed)
         self.prior = positive("prior", prior)
-        sequences = tree.num_sequences + 1
-        self._model = Model(np.zeros(sequences, np.int32), np.zeros(sequences), np.zeros(sequences))
-        self._path = Path(np.empty(tree.horizon, np.int32), np.empty(tree.horizon, np.int32))
-        self._plan = np.zeros(tree.num_states, PLAN_DTYPE)
-        self._values = np.zeros(tree.num_states)
+        self.lazy = bool(lazy)
+        self._model = new_model(tree)
+        self._memory = Memory(
+            model=self._model,
+            means=np.full(tree.num_states, 0.5),
+            values=np.zeros(tree.num_states),
+            order=np.empty(tree.num_states if self.lazy else 0, np.int32),
+            redrawn=np.zeros(1, np.int64),
+            prior=self.prior,
+            lazy=self.lazy,
+            seed=self.seed,
+            plan=self._plan,
+            path=self._path,
+        )
         self._planned_for = -1
 
     def plan(self) -> np.ndarray:
         """The best plan of this episode's draw."""
-        if self._planned_for != self.episodes:
-            self._best_plan(self.episodes, self._plan)
+        if not self.lazy and self._planned_for != self.episodes:
+            _draw_all(self.tree.links, self._memory, self.episodes)
             self._planned_for = self.episodes
         return self._plan.copy()
 
-    def recommend(self) -> np.ndarray:
+    def _recommend_at(self, states):
         """The best plan of the posterior means."""
-        plan = np.empty_like(self._plan)
-        self._best_plan(-1, plan)
-        return plan
-
-    def _best_plan(self, episode, plan):
-        _best_plan(self.tree.links, self._model, self.prior, self.seed, episode, self._values, plan)
+        return _mean_plan(self.tree.links, self._memory, states)
 
     def _update(self, ended_on, value):
-        record(self._model, self._path, trace_back(self.tree.links, ended_on, self._path), value)
+        links, length = self.tree.links, trace_back(self.tree.links, ended_on, self._path)
+        _take_in(links, self._memory, length, value)
+        if self.lazy:
+            _renew(links, self._memory, length, self.episodes + 1)
 
     def _play(self, mdp, rng, episodes):
-        return _play(
-            self.tree.links,
-            mdp.chances,
-            self._model,
-            self.prior,
-            self.seed,
-            self._values,
-            np.empty_like(self._plan),
-            self._path,
-            self.episodes,
-            rng,
-            episodes,
-        )
+        if self.lazy:
+            return super()._play(mdp, rng, episodes)
+        self._planned_for = -1
+        return _play_exact(self.tree.links, mdp.chances, self._memory, self.episodes, rng, episodes)
+
+    def _play_scored(self, mdp, values, rng, episodes):
+        return _play_lazy(self.tree.links, mdp.chances, self._memory, values, self.episodes, rng, episodes)
 
 
 @kernel
@@ -108,8 +132,19 @@ def _mean_return(model, sequence, ended, prior, seed, time, key):
 
 
 @kernel
-def _sequence_value(links, model, values, prior, sequence, seed, time):
+def _child_value(links, memory, values, child, went_on, time):
+    """V of a child state; in lazy draws, a draw from Beta(prior, prior) if it was never visited."""
+    if went_on > 0 or time < 0 or not memory.lazy:
+        return values[child]
+    key = (len(links.parent) + 3 * len(links.can_end) + 2 * np.int64(child)) * _KEYS
+    wins = _gamma(memory.prior, memory.seed, time, key)
+    return wins / (wins + _gamma(memory.prior, memory.seed, time, key + _KEYS))
+
+
+@kernel
+def _sequence_value(links, memory, values, sequence, time):
     """The value after a sequence, in a draw of what follows it or, if time is negative, in its posterior mean."""
+    model, prior, seed = memory.model, memory.prior, memory.seed
     states = len(links.parent)
     ended = model.visits[sequence]
     total, weights = 0.0, 0.0
@@ -121,7 +156,7 @@ def _sequence_value(links, model, values, prior, sequence, seed, time):
         if time >= 0 and (high - low > 1 or links.can_end[sequence]):
             weight = _gamma(weight, seed, time, child * _KEYS)
         weights += weight
-        total += weight * values[child]
+        total += weight * _child_value(links, memory, values, child, went_on, time)
     if links.can_end[sequence]:
         key = (states + 3 * np.int64(sequence)) * _KEYS
         weight = ended + prior
@@ -132,25 +167,111 @@ def _sequence_value(links, model, values, prior, sequence, seed, time):
     return total / weights
 
 
+@kernel
+def _best_action(links, memory, values, state, time):
+    """V(s) = max over a of Q(s, a), Q the mean of what follows in the draw of that time: (an action index, V)."""
+    action, best = 0, -np.inf
+    for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+        value = _sequence_value(links, memory, values, j, time)
+        if value > best:
+            action, best = j - links.first_sequence[state], value
+    return action, best
+
+
+@kernel
+def _draw(links, memory, state, time):
+    memory.plan[state], memory.values[state] = _best_action(links, memory, memory.values, state, time)
+
+
 @tree_pass
-def _best_plan(links, model, prior, seed, time, values, plan):
-    """V(s) = max over a of Q(s, a), Q the mean of what follows in the draw of that time; bottom-up."""
+def _draw_all(links, memory, time):
+    """The best plan of a draw, bottom-up."""
     for state in range(len(links.parent) - 1, -1, -1):
-        best = -np.inf
-        for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
-            value = _sequence_value(links, model, values, prior, j, seed, time)
-            if value > best:
-                best = value
-                plan[state] = j - links.first_sequence[state]
-        values[state] = best
+        _draw(links, memory, state, time)
 
 
 @numba.njit(cache=True)
-def _play(links, chances, model, prior, seed, values, plan, path, episodes, rng, number):
+def _mean_plan(links, memory, states):
+    plan = np.empty(len(states), PLAN_DTYPE)
+    for at, state in enumerate(states):
+        plan[at], _ = _best_action(links, memory, memory.means, state, -1)
+    return plan
+
+
+@kernel
+def _take_in(links, memory, length, value):
+    """Counts an episode; the posterior means change along its path. Those of unvisited states are 1/2."""
+    record(memory.model, memory.path, length, value)
+    for at in range(length - 1, -1, -1):
+        state = memory.path.states[at]
+        _, memory.means[state] = _best_action(links, memory, memory.means, state, -1)
+
+
+@tree_pass
+def _list_visited(links, memory):
+    """Fills `order` with the visited states, parents first; returns how many there are."""
+    visits, order = memory.model.visits, memory.order
+    number = 0
+    for state in range(links.first_child[0]):
+        if state_visits(links, visits, state) > 0:
+            order[number] = state
+            number += 1
+    at = 0
+    while at < number:
+        state = order[at]
+        at += 1
+        first, end = links.first_sequence[state], links.first_sequence[state + 1]
+        for child in range(links.first_child[first], links.first_child[end]):
+            if state_visits(links, visits, child) > 0:
+                order[number] = child
+                number += 1
+    return number
+
+
+@tree_pass
+def _renew(links, memory, length, episodes):
+    """Lazy draws after that many episodes: those of the path, or all. Returns how many of `order` if all, else 0."""
+    if 10 * episodes < 11 * memory.redrawn[0]:
+        for at in range(length - 1, -1, -1):
+            _draw(links, memory, memory.path.states[at], episodes)
+        return 0
+    memory.redrawn[0] = episodes
+    number = _list_visited(links, memory)
+    for at in range(number - 1, -1, -1):
+        _draw(links, memory, memory.order[at], episodes)
+    return number
+
+
+@kernel
+def _rescore_listed(links, chances, memory, number, values):
+    """Brings V(s) of the plan up to date after changes at the states of `order`."""
+    for at in range(number - 1, -1, -1):
+        state = memory.order[at]
+        values[state] = sequence_value(links, chances, values, links.first_sequence[state] + memory.plan[state])
+    values[len(values) - 1] = root_value(links, chances, values)
+
+
+@numba.njit(cache=True)
+def _play_lazy(links, chances, memory, values, episodes, rng, number):
     total = 0.0
     for episode in range(episodes, episodes + number):
-        _best_plan(links, model, prior, seed, episode, values, plan)
-        total += deterministic_value(links, chances, plan)
-        length, outcome = follow_plan(links, chances, plan, rng.random(), path)
-        record(model, path, length, chances.outcome_return[outcome])
+        total += values[len(values) - 1]
+        length, outcome = follow_plan(links, chances, memory.plan, rng.random(), memory.path)
+        _take_in(links, memory, length, chances.outcome_return[outcome])
+        redrawn = _renew(links, memory, length, episode + 1)
+        if redrawn > 0:
+            _rescore_listed(links, chances, memory, redrawn, values)
+        else:
+            rescore_plan(links, chances, memory.plan, memory.path, length, values)
+    return number, total
+
+
+@numba.njit(cache=True)
+def _play_exact(links, chances, memory, episodes, rng, number):
+    total = 0.0
+    for episode in range(episodes, episodes + number):
+        _draw_all(links, memory, episode)
+        total += deterministic_value(links, chances, memory.plan)
+        length, outcome = follow_plan(links, chances, memory.plan, rng.random(), memory.path)
+        _take_in(links, memory, length, chances.outcome_return[outcome])
     return number, total

@@ -9,7 +9,7 @@ import numba
 import numpy as np
 
 from tmdp_spiel.algorithms.learner import choice
-from tmdp_spiel.algorithms.path_learner import PathLearner, sequence_value
+from tmdp_spiel.algorithms.path_learner import PathLearner, root_value, sequence_value
 from tmdp_spiel.kernels import kernel
 
 RECOMMENDS = ("average", "current")
@@ -17,6 +17,9 @@ RECOMMENDS = ("average", "current")
 
 class RegretMatcher(PathLearner):
     """Regrets and an average policy per sequence. Returns are taken in the game's utility units, as in the literature.
+
+    The recommended policy is mixed everywhere, so its value is kept per state as well: states that episodes visit are
+    marked as stale, and valued anew when the value is asked for.
 
     recommends: "average", the average policy, which is the one that converges, or "current", that of the regrets now.
     """
@@ -26,6 +29,8 @@ class RegretMatcher(PathLearner):
         self.recommends = choice("recommends", recommends, RECOMMENDS)
         self._regrets = np.zeros(tree.num_sequences)
         self._average = np.zeros(tree.num_sequences)
+        self._stale = np.zeros(tree.num_states, np.bool_)
+        self._judged = None
 
     @property
     def regrets(self) -> np.ndarray:
@@ -42,6 +47,18 @@ class RegretMatcher(PathLearner):
 
     def recommend(self) -> np.ndarray:
         return self.average() if self.recommends == "average" else self.current()
+
+    def recommended_value(self, mdp) -> float:
+        links, weights = self.tree.links, self._average if self.recommends == "average" else self._regrets
+        if self._judged is None or self._judged[0] is not mdp:
+            self._judged = mdp, matched_values(links, mdp.chances, weights, 0.0)
+            self._stale[:] = False
+        values = self._judged[1]
+        rescore_stale(links, mdp.chances, weights, self._stale, values)
+        return mdp.to_utility(values[-1])
+
+    def __getstate__(self):
+        return {**super().__getstate__(), "_judged": None}
 
 
 @kernel
@@ -89,6 +106,47 @@ def rescore_matched(links, chances, regrets, exploration, path, length, values):
     for at in range(length - 1, -1, -1):
         values[path.states[at]] = state_value(links, chances, regrets, exploration, values, path.states[at])
     values[len(values) - 1] += values[path.states[0]] - before
+
+
+@numba.njit(cache=True)
+def matched_values(links, chances, regrets, exploration):
+    """V(s) of the matched policy at every state, bottom-up, and V last."""
+    states = len(links.parent)
+    values = np.empty(states + 1)
+    for state in range(states - 1, -1, -1):
+        values[state] = state_value(links, chances, regrets, exploration, values, state)
+    values[states] = root_value(links, chances, values)
+    return values
+
+
+@kernel
+def mark_stale(path, length, stale):
+    for at in range(length):
+        stale[path.states[at]] = True
+
+
+@numba.njit(cache=True)
+def rescore_stale(links, chances, regrets, stale, values):
+    """Brings V(s) of the matched policy up to date at the stale states. The states above a stale one are stale."""
+    order = np.empty(len(stale), np.int32)
+    number = 0
+    for state in range(links.first_child[0]):
+        if stale[state]:
+            order[number] = state
+            number += 1
+    at = 0
+    while at < number:
+        state = order[at]
+        at += 1
+        first, end = links.first_sequence[state], links.first_sequence[state + 1]
+        for child in range(links.first_child[first], links.first_child[end]):
+            if stale[child]:
+                order[number] = child
+                number += 1
+    for at in range(number - 1, -1, -1):
+        stale[order[at]] = False
+        values[order[at]] = state_value(links, chances, regrets, 0.0, values, order[at])
+    values[len(values) - 1] = root_value(links, chances, values)
 
 
 @numba.njit(cache=True)

@@ -59,9 +59,9 @@ class StrongEuler(BoundsLearner):
             path=self._path,
         )
 
-    def recommend(self) -> np.ndarray:
+    def _recommend_at(self, states):
         """The plan that it plays."""
-        return self.plan()
+        return self._plan[states]
 
     def _update(self, ended_on, value):
         length = trace_back(self.tree.links, ended_on, self._path)

@@ -20,6 +20,12 @@ from tmdp_spiel.tree_mdp import child_range
 Model = collections.namedtuple("Model", ["visits", "returns", "squares"])
 
 
+def new_model(tree) -> Model:
+    """Nothing seen yet. Zeros take no memory until they are written to."""
+    sequences = tree.num_sequences + 1
+    return Model(np.zeros(sequences, np.int32), np.zeros(sequences), np.zeros(sequences))
+
+
 class BoundsLearner(PlanLearner):
     """Keeps a model and, per sequence, an upper and a lower bound on the best value below it, on the [0, 1] scale.
 
@@ -29,10 +35,9 @@ class BoundsLearner(PlanLearner):
 
     def __init__(self, tree, seed):
         super().__init__(tree, seed)
-        sequences = tree.num_sequences + 1
-        self._model = Model(np.zeros(sequences, np.int32), np.zeros(sequences), np.zeros(sequences))
-        self._upper = np.ones(sequences)
-        self._lower = np.zeros(sequences)
+        self._model = new_model(tree)
+        self._upper = np.ones(tree.num_sequences + 1)
+        self._lower = np.zeros(tree.num_sequences + 1)
 
     @property
     def visits(self) -> np.ndarray:
@@ -106,16 +111,22 @@ def empirical_moments(links, model, bound, sequence):
 
 
 @kernel
+def greedy_action(links, model, bound, state, seed):
+    """The index of an action of the largest bound, ties at random."""
+    time = state_visits(links, model.visits, state)
+    return best_sequence(links, bound, state, seed, time) - links.first_sequence[state]
+
+
+@kernel
 def choose_by(links, model, bound, plan, state, seed):
     """Sets the plan at a state to an action of the largest bound, ties at random."""
-    time = state_visits(links, model.visits, state)
-    plan[state] = best_sequence(links, bound, state, seed, time) - links.first_sequence[state]
+    plan[state] = greedy_action(links, model, bound, state, seed)
 
 
 @numba.njit(cache=True)
-def greedy_plan(links, model, bound, seed):
-    """An action of the largest bound at every state, ties at random."""
-    plan = np.empty(len(links.parent), PLAN_DTYPE)
-    for state in range(len(plan)):
-        choose_by(links, model, bound, plan, state, seed)
+def greedy_plan(links, model, bound, seed, states):
+    """An action of the largest bound at each of these states, ties at random."""
+    plan = np.empty(len(states), PLAN_DTYPE)
+    for at, state in enumerate(states):
+        plan[at] = greedy_action(links, model, bound, state, seed)
     return plan

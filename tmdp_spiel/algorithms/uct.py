@@ -37,9 +37,9 @@ class UCT(PlanLearner):
         """N(s, a): the episodes through each sequence."""
         return self._memory.visits.copy()
 
-    def recommend(self) -> np.ndarray:
-        """The greedy plan: the largest mean return at every state."""
-        return _greedy_plan(self.tree.links, self._memory.visits, self._memory.returns, self.seed)
+    def _recommend_at(self, states):
+        """Greedy: the largest mean return."""
+        return _greedy_plan(self.tree.links, self._memory.visits, self._memory.returns, self.seed, states)
 
     def _update(self, ended_on, value):
         length = trace_back(self.tree.links, ended_on, self._path)
@@ -79,9 +79,9 @@ def _take_in(links, memory, length, value):
 
 
 @numba.njit(cache=True)
-def _greedy_plan(links, visits, returns, seed):
-    plan = np.empty(len(links.parent), PLAN_DTYPE)
-    for state in range(len(plan)):
+def _greedy_plan(links, visits, returns, seed, states):
+    plan = np.empty(len(states), PLAN_DTYPE)
+    for at, state in enumerate(states):
         lead, best, tied = 0, -np.inf, 0
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             mean = returns[j] / visits[j] if visits[j] > 0 else -1.0
@@ -91,7 +91,7 @@ def _greedy_plan(links, visits, returns, seed):
                 tied += 1
                 if ties.uniform(seed, 0, j) * tied < 1.0:
                     lead = j
-        plan[state] = lead - links.first_sequence[state]
+        plan[at] = lead - links.first_sequence[state]
     return plan
 
 
