@@ -3,9 +3,14 @@
     python -m experiments.benchmark
 """
 
+import contextlib
+import io
+import os
 import statistics
+import tempfile
 import time
 from collections.abc import Callable, Sequence
+from unittest import mock
 
 import numpy as np
 import pyspiel
@@ -144,8 +149,27 @@ def learning(name: str, repeats: int) -> None:
             print(f"  {'  the same, stepped in Python':<52}{stepped * 1e6:>12.3f} us{stepped / seconds:>12.2f} x compiled")
 
 
+def lite_efg_update(problem: pyspiel.Game) -> Callable[[], None] | None:
+    """One update of player 0 by LiteEFG's outcome-sampling MCCFR, or None if LiteEFG is not installed."""
+    try:
+        import LiteEFG
+        from LiteEFG.baselines import OS_MCCFR
+    except ImportError:
+        return None
+    # It reads games from files in the home folder, by names that fixed-opponent games share; and it prints.
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        mock.patch.dict(os.environ, HOME=folder),
+        contextlib.redirect_stdout(io.StringIO()),
+    ):
+        environment = LiteEFG.OpenSpielEnv(problem, traverse_type="Outcome")
+        graph = OS_MCCFR.graph()
+    environment.set_graph(graph)
+    return lambda: environment.update([graph.explore_strategy, graph.strategy], upd_player=1)
+
+
 def outcome_sampling(name: str, repeats: int) -> None:
-    """Outcome-sampling MCCFR on the same fixed-opponent problem: ours, and OpenSpiel's in C++ and in Python."""
+    """Outcome-sampling MCCFR on the same fixed-opponent problem: ours, OpenSpiel's in C++ and in Python, and LiteEFG's."""
     game = ts.load_game(name)
     opponent = ts.equilibrium(game)
     problem = ts.fixed_opponent_game(game, 0, opponent)
@@ -162,15 +186,19 @@ def outcome_sampling(name: str, repeats: int) -> None:
         "ts.LUCBT": ts.LUCBT(mdp.tree, bound="simple", epsilon=1e-6),
     }
     seconds = {label: episode_seconds(learner, mdp, 20_000, repeats) for label, learner in learners.items()}
+    ours = seconds.pop("ts.OutcomeSamplingMCCFR")
+    seconds["pyspiel.OutcomeSamplingMCCFRSolver"] = seconds_per_iteration(compiled.run_iteration, 2000)
+    seconds["outcome_sampling_mccfr.OutcomeSamplingSolver (Python)"] = seconds_per_iteration(in_python.iteration, 50)
+    lite_efg = lite_efg_update(pyspiel.convert_to_cached_tree(problem))
+    if lite_efg is not None:
+        seconds["LiteEFG OS_MCCFR, player 0 only"] = seconds_per_iteration(lite_efg, 500)
     print_section(
         f"An iteration of outcome-sampling MCCFR, or an episode, on {name} with player 1 fixed",
-        ("ts.OutcomeSamplingMCCFR, exact regret included", seconds.pop("ts.OutcomeSamplingMCCFR")),
-        {
-            **seconds,
-            "pyspiel.OutcomeSamplingMCCFRSolver": seconds_per_iteration(compiled.run_iteration, 2000),
-            "outcome_sampling_mccfr.OutcomeSamplingSolver (Python)": seconds_per_iteration(in_python.iteration, 50),
-        },
+        ("ts.OutcomeSamplingMCCFR, exact regret included", ours),
+        seconds,
     )
+    if lite_efg is None:
+        print("  LiteEFG is not installed; `pip install LiteEFG` compiles it in a few minutes")
 
 
 def growth(repeats: int) -> None:
