@@ -3,14 +3,9 @@
     python -m experiments.benchmark
 """
 
-import contextlib
-import io
-import os
 import statistics
-import tempfile
 import time
 from collections.abc import Callable, Sequence
-from unittest import mock
 
 import numpy as np
 import pyspiel
@@ -18,7 +13,7 @@ from absl import app, flags
 from open_spiel.python.algorithms import best_response, outcome_sampling_mccfr
 
 import tmdp_spiel as ts
-from experiments import benchmark_rbt
+from experiments import benchmark_rbt, lite_efg
 
 _GAME = flags.DEFINE_string("game", "leduc", "A short name or an OpenSpiel game string.")
 _RBT = flags.DEFINE_bool("rbt", False, "Measure Reconnaissance Blind Tic-Tac-Toe instead; takes minutes.")
@@ -149,25 +144,6 @@ def learning(name: str, repeats: int) -> None:
             print(f"  {'  the same, stepped in Python':<52}{stepped * 1e6:>12.3f} us{stepped / seconds:>12.2f} x compiled")
 
 
-def lite_efg_update(problem: pyspiel.Game) -> Callable[[], None] | None:
-    """One update of player 0 by LiteEFG's outcome-sampling MCCFR, or None if LiteEFG is not installed."""
-    try:
-        import LiteEFG
-        from LiteEFG.baselines import OS_MCCFR
-    except ImportError:
-        return None
-    # It reads games from files in the home folder, by names that fixed-opponent games share; and it prints.
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        mock.patch.dict(os.environ, HOME=folder),
-        contextlib.redirect_stdout(io.StringIO()),
-    ):
-        environment = LiteEFG.OpenSpielEnv(problem, traverse_type="Outcome")
-        graph = OS_MCCFR.graph()
-    environment.set_graph(graph)
-    return lambda: environment.update([graph.explore_strategy, graph.strategy], upd_player=1)
-
-
 def outcome_sampling(name: str, repeats: int) -> None:
     """Outcome-sampling MCCFR on the same fixed-opponent problem: ours, OpenSpiel's in C++ and in Python, and LiteEFG's."""
     game = ts.load_game(name)
@@ -189,15 +165,15 @@ def outcome_sampling(name: str, repeats: int) -> None:
     ours = seconds.pop("ts.OutcomeSamplingMCCFR")
     seconds["pyspiel.OutcomeSamplingMCCFRSolver"] = seconds_per_iteration(compiled.run_iteration, 2000)
     seconds["outcome_sampling_mccfr.OutcomeSamplingSolver (Python)"] = seconds_per_iteration(in_python.iteration, 50)
-    lite_efg = lite_efg_update(pyspiel.convert_to_cached_tree(problem))
-    if lite_efg is not None:
-        seconds["LiteEFG OS_MCCFR, player 0 only"] = seconds_per_iteration(lite_efg, 500)
+    update = lite_efg.outcome_sampling_update(pyspiel.convert_to_cached_tree(problem))
+    if update is not None:
+        seconds["LiteEFG OS_MCCFR, player 0 only"] = seconds_per_iteration(update, 500)
     print_section(
         f"An iteration of outcome-sampling MCCFR, or an episode, on {name} with player 1 fixed",
         ("ts.OutcomeSamplingMCCFR, exact regret included", ours),
         seconds,
     )
-    if lite_efg is None:
+    if update is None:
         print("  LiteEFG is not installed; `pip install LiteEFG` compiles it in a few minutes")
 
 

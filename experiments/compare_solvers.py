@@ -74,12 +74,15 @@ _PAPER = {
 _FAMILIES = {
     "policies as arms": ("UCBT", "LUCBT", "LUCBTUniform", "LUCB"),
     "a bandit or regrets at every state": ("UCT", "OutcomeSamplingMCCFR", "OPF"),
-    "a model with bounds or a posterior": ("BettingUCRL", "BPIUCRL", "MDPGapE", "MVP", "StrongEuler", "AMB", "PSRL"),
+    "a model, to identify or certify": ("BettingUCRL", "BPIUCRL", "MDPGapE"),
+    "a model, for low regret": ("MVP", "StrongEuler", "AMB", "PSRL"),
     "OpenSpiel's solvers": tuple(open_spiel_solvers.SOLVERS),
 }
 _REFERENCE = "UCBT"  # drawn in every panel
 _ZERO = 1e-12  # smaller gaps are rounding
 _STYLES = ("-", "--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 3)))
+_SMOOTHED = 5  # measurements, a quarter of a decade
+_DECADES = 5  # drawn
 
 
 def chosen_algorithms() -> list[str]:
@@ -221,6 +224,13 @@ def curve(traces: list[ts.Trace]) -> tuple[np.ndarray, np.ndarray]:
     return traces[0].episode[:length], np.mean([trace.value_gap[:length] for trace in traces], axis=0)
 
 
+def smooth(gaps: np.ndarray, floor: float) -> np.ndarray:
+    """The geometric mean of each gap and its neighbours."""
+    logs = np.log(np.maximum(gaps, floor))
+    weights = np.ones(min(_SMOOTHED, len(logs)))
+    return np.exp(np.convolve(logs, weights, "same") / np.convolve(np.ones(len(logs)), weights, "same"))
+
+
 def panels_of(curves: dict) -> dict[str, list[str]]:
     """The curves by family, without empty families."""
     others = [name for name in curves if not any(name in family for family in _FAMILIES.values())]
@@ -245,10 +255,11 @@ def spread(heights: list[float], least: float) -> list[float]:
 
 
 def draw(measured: dict[str, list[ts.Trace] | str], title: str, path: pathlib.Path) -> None:
-    """Mean value gap against episodes, a panel for each family of algorithms, one algorithm in grey in all panels."""
+    """Mean value gap against episodes, smoothed; a panel for each family of algorithms, one in grey in all panels."""
     curves = {name: curve(traces) for name, traces in measured.items() if not isinstance(traces, str)}
     panels = panels_of(curves)
     floor = min((gap for _, gaps in curves.values() for gap in gaps if gap > _ZERO), default=1.0) / 2
+    latest = max((episodes[-1] for episodes, _ in curves.values()), default=1)
     rows = (len(panels) + 1) // 2
     figure, axes = plt.subplots(
         rows, min(2, len(panels)), figsize=(11, 0.6 + 3.1 * rows), sharex=True, sharey=True, squeeze=False
@@ -256,13 +267,13 @@ def draw(measured: dict[str, list[ts.Trace] | str], title: str, path: pathlib.Pa
     for axis in axes.flat[len(panels) :]:
         axis.set_visible(False)
     for axis, (family, names) in zip(axes.flat, panels.items()):
-        axis.set(xscale="log", yscale="log", title=family)
+        axis.set(xscale="log", yscale="log", title=family, xlim=(max(1, latest / 10**_DECADES), 1.3 * latest))
         axis.grid(alpha=0.25)
         if _REFERENCE in curves and _REFERENCE not in names:
             episodes, gaps = curves[_REFERENCE]
-            axis.plot(episodes, np.maximum(gaps, floor), color="0.75", linewidth=3, zorder=1, label=_REFERENCE)
+            axis.plot(episodes, smooth(gaps, floor), color="0.75", linewidth=3, zorder=1, label=_REFERENCE)
             axis.legend(loc="lower left", fontsize=8, frameon=False)
-        if any(curves[name][1].min() <= _ZERO for name in names):
+        if any(smooth(curves[name][1], floor).min() <= 1.001 * floor for name in names):
             axis.axhline(floor, color="0.6", linewidth=0.8, zorder=0)
             place = axis.get_yaxis_transform()
             axis.text(0.99, floor, "exactly 0", fontsize=7, color="0.4", ha="right", va="bottom", transform=place)
@@ -270,17 +281,18 @@ def draw(measured: dict[str, list[ts.Trace] | str], title: str, path: pathlib.Pa
             episodes, gaps = curves[name]
             colour = plt.colormaps["viridis"](0.7 * index / max(1, len(names) - 1))
             style = _STYLES[index % len(_STYLES)]
-            axis.plot(episodes, np.maximum(gaps, floor), color=colour, linestyle=style, linewidth=1.6, label=name)
-    for axis in axes[-1]:
+            axis.plot(episodes, smooth(gaps, floor), color=colour, linestyle=style, linewidth=1.6, label=name)
+    for axis in axes.flat[max(0, len(panels) - axes.shape[1]) : len(panels)]:
         axis.set_xlabel("episodes")
-    figure.supylabel("value gap of the recommended policy")
+        axis.tick_params(labelbottom=True)
+    figure.supylabel("value gap of the recommended policy, smoothed")
     figure.suptitle(title)
     figure.tight_layout()
-    figure.subplots_adjust(wspace=0.55)  # room for the names
+    figure.subplots_adjust(wspace=0.5)  # room for the names
     for axis, names in zip(axes.flat, panels.values()):
         label_lines(axis, names)
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=110, bbox_inches="tight")
+    figure.savefig(path, dpi=80, bbox_inches="tight")
     plt.close(figure)
 
 
@@ -300,12 +312,7 @@ def label_lines(axis, names: list[str]) -> None:
             color=lines[name].get_color(),
             va="center",
             annotation_clip=False,
-            arrowprops={
-                "arrowstyle": "-",
-                "color": lines[name].get_color(),
-                "linestyle": lines[name].get_linestyle() if isinstance(lines[name].get_linestyle(), str) else "-",
-                "linewidth": 0.8,
-            },
+            arrowprops={"arrowstyle": "-", "color": "0.8", "linewidth": 0.7},
         )
 
 

@@ -4,7 +4,7 @@ import pyspiel
 import pytest
 
 import tmdp_spiel as ts
-from experiments import benchmark
+from experiments import lite_efg
 
 
 @pytest.fixture
@@ -15,12 +15,12 @@ def problem():
 
 def test_without_lite_efg_there_is_no_row_for_it(problem, monkeypatch):
     monkeypatch.setitem(sys.modules, "LiteEFG", None)
-    assert benchmark.lite_efg_update(problem) is None
+    assert lite_efg.outcome_sampling_update(problem) is None
 
 
 def test_lite_efg_learns_on_the_fixed_opponent_problem(problem, capfd):
     pytest.importorskip("LiteEFG")
-    update = benchmark.lite_efg_update(problem)
+    update = lite_efg.outcome_sampling_update(problem)
     environment, graph = (cell.cell_contents for cell in update.__closure__)
     for _ in range(20_000):
         update()
