@@ -103,7 +103,7 @@ def problem(game_name: str, player: int, opponent: str, iterations: int) -> open
 
 def decades(episodes: int) -> list[int]:
     """The last four powers of ten up to that many episodes."""
-    last = int(np.log10(episodes))
+    last = len(str(episodes)) - 1
     return [10**power for power in range(max(last - 3, 0), last + 1)]
 
 
@@ -219,9 +219,12 @@ def gap_after(traces: list[ts.Trace], episodes: int) -> float | None:
 
 
 def curve(traces: list[ts.Trace]) -> tuple[np.ndarray, np.ndarray]:
-    """Episodes and mean value gap, as far as all runs got; a run ended by the clock has an odd last measurement."""
+    """Episodes and mean value gap where all runs were measured; those ended by the clock have an odd last place."""
     length = min(len(trace.episode) for trace in traces)
-    return traces[0].episode[:length], np.mean([trace.value_gap[:length] for trace in traces], axis=0)
+    episodes = np.array([trace.episode[:length] for trace in traces])
+    common = np.all(episodes == episodes[0], axis=0)
+    common[0] = True
+    return episodes[0, common], np.mean([trace.value_gap[:length][common] for trace in traces], axis=0)
 
 
 def smooth(gaps: np.ndarray, floor: float) -> np.ndarray:
