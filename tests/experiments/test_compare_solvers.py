@@ -26,8 +26,8 @@ def test_everything_on_kuhn(tmp_path):
 
 
 def test_chosen_algorithms_one_that_cannot_run_and_more_seeds_later(tmp_path):
-    flags = ["--game=leduc", "--opponent=uniform", "--player=1", "--episodes=40", "--processes=1", f"--output={tmp_path}"]
-    done = compare(*flags, "--seeds=1", "--algorithms=UCBT,LUCB,OpenSpielExternalSampling")
+    flags = ["--game=leduc", "--opponent=uniform", "--player=1", "--episodes=40", f"--output={tmp_path}"]
+    done = compare(*flags, "--seeds=1", "--processes=1", "--algorithms=UCBT,LUCB,OpenSpielExternalSampling")
     assert done.returncode == 0, done.stderr
     assert "UCBT " in done.stdout and "does not run here: LUCB has one arm per policy" in done.stdout
     assert (tmp_path / "compare_solvers_leduc_poker_player1.png").exists()

@@ -91,11 +91,6 @@ class PolicyArms(Learner):
         best_plan(self.tree.links, self._arms, -1, self.episodes, policy)
         return mdp.to_utility(policy_value(self.tree.links, mdp.chances, policy))
 
-    def estimate(self) -> float:
-        """V-hat of the empirically best policy, on the [0, 1] scale. As the best of many, it errs upwards."""
-        expire_nothing = -np.inf
-        return float(estimate_best(self.tree.links, self._arms, expire_nothing, self.episodes))
-
     def _whole(self, policy: Policy) -> np.ndarray:
         """A policy worked out where it can lead, completed by the empirically best plan elsewhere."""
         plan = self.recommend()
