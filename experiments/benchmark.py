@@ -13,7 +13,7 @@ from absl import app, flags
 from open_spiel.python.algorithms import best_response, outcome_sampling_mccfr
 
 import tmdp_spiel as ts
-from experiments import benchmark_rbt
+from experiments import benchmark_rbt, lite_efg
 
 _GAME = flags.DEFINE_string("game", "leduc", "A short name or an OpenSpiel game string.")
 _RBT = flags.DEFINE_bool("rbt", False, "Measure Reconnaissance Blind Tic-Tac-Toe instead; takes minutes.")
@@ -145,7 +145,7 @@ def learning(name: str, repeats: int) -> None:
 
 
 def outcome_sampling(name: str, repeats: int) -> None:
-    """Outcome-sampling MCCFR on the same fixed-opponent problem: ours, and OpenSpiel's in C++ and in Python."""
+    """Outcome-sampling MCCFR on the same fixed-opponent problem: ours, OpenSpiel's in C++ and in Python, and LiteEFG's."""
     game = ts.load_game(name)
     opponent = ts.equilibrium(game)
     problem = ts.fixed_opponent_game(game, 0, opponent)
@@ -162,15 +162,19 @@ def outcome_sampling(name: str, repeats: int) -> None:
         "ts.LUCBT": ts.LUCBT(mdp.tree, bound="simple", epsilon=1e-6),
     }
     seconds = {label: episode_seconds(learner, mdp, 20_000, repeats) for label, learner in learners.items()}
+    ours = seconds.pop("ts.OutcomeSamplingMCCFR")
+    seconds["pyspiel.OutcomeSamplingMCCFRSolver"] = seconds_per_iteration(compiled.run_iteration, 2000)
+    seconds["outcome_sampling_mccfr.OutcomeSamplingSolver (Python)"] = seconds_per_iteration(in_python.iteration, 50)
+    update = lite_efg.outcome_sampling_update(pyspiel.convert_to_cached_tree(problem))
+    if update is not None:
+        seconds["LiteEFG OS_MCCFR, player 0 only"] = seconds_per_iteration(update, 500)
     print_section(
         f"An iteration of outcome-sampling MCCFR, or an episode, on {name} with player 1 fixed",
-        ("ts.OutcomeSamplingMCCFR, exact regret included", seconds.pop("ts.OutcomeSamplingMCCFR")),
-        {
-            **seconds,
-            "pyspiel.OutcomeSamplingMCCFRSolver": seconds_per_iteration(compiled.run_iteration, 2000),
-            "outcome_sampling_mccfr.OutcomeSamplingSolver (Python)": seconds_per_iteration(in_python.iteration, 50),
-        },
+        ("ts.OutcomeSamplingMCCFR, exact regret included", ours),
+        seconds,
     )
+    if update is None:
+        print("  LiteEFG is not installed; `pip install LiteEFG` compiles it in a few minutes")
 
 
 def growth(repeats: int) -> None:

@@ -1,14 +1,16 @@
-"""All learners and OpenSpiel's own solvers on one problem: a table, and a figure of value gap against episodes.
+"""All learners and OpenSpiel's own solvers on one problem: tables, and a figure of value gap against episodes.
 
     python -m experiments.compare_solvers --game=kuhn --player=0 --episodes=100000 --seeds=5
     python -m experiments.compare_solvers --game=leduc --algorithms=UCBT,UCT,OpenSpielOutcomeSampling
 
 On kuhn, kuhn5 and leduc the constants are the paper's, elsewhere the learners' defaults. OpenSpiel's solvers are as
-they come. What counts as one of their episodes: see tmdp_spiel.open_spiel_solvers.
+they come. What counts as one of their episodes: see tmdp_spiel.open_spiel_solvers. Every run is written as it ends;
+started again, the command goes on with the runs that are missing.
 """
 
 import concurrent.futures
 import functools
+import json
 import os
 import pathlib
 import sys
@@ -23,6 +25,7 @@ from absl import app, flags, logging
 import tmdp_spiel as ts
 from tmdp_spiel import open_spiel_solvers
 from tmdp_spiel.algorithms.catalogue import catalogue
+from tmdp_spiel.runner import log_spaced
 
 _GAME = flags.DEFINE_string("game", "kuhn", "kuhn, kuhn5, leduc, or any OpenSpiel game string.")
 _PLAYER = flags.DEFINE_integer("player", 0, "The player that learns.", lower_bound=0)
@@ -33,7 +36,7 @@ _SECONDS = flags.DEFINE_float("seconds", 60.0, "The longest that one run may tak
 _SEEDS = flags.DEFINE_integer("seeds", 3, "Runs of each algorithm.", lower_bound=1)
 _ALGORITHMS = flags.DEFINE_list("algorithms", None, "Learners of tmdp_spiel and OpenSpiel's solvers; all if not given.")
 _PROCESSES = flags.DEFINE_integer("processes", os.cpu_count(), "Runs at a time.", lower_bound=1)
-_OUTPUT = flags.DEFINE_string("output", "results", "Where the figure goes.")
+_OUTPUT = flags.DEFINE_string("output", "results", "Where the figure and the runs go.")
 
 # So small a tolerance that the learners that can stop use all their episodes.
 _TOLERANCE = {"epsilon": 1e-6}
@@ -68,8 +71,18 @@ _PAPER = {
     ("leduc", 1): _LEDUC,
 }
 
+_FAMILIES = {
+    "policies as arms": ("UCBT", "LUCBT", "LUCBTUniform", "LUCB"),
+    "a bandit or regrets at every state": ("UCT", "OutcomeSamplingMCCFR", "OPF"),
+    "a model, to identify or certify": ("BettingUCRL", "BPIUCRL", "MDPGapE"),
+    "a model, for low regret": ("MVP", "StrongEuler", "AMB", "PSRL"),
+    "OpenSpiel's solvers": tuple(open_spiel_solvers.SOLVERS),
+}
+_REFERENCE = "UCBT"  # drawn in every panel
 _ZERO = 1e-12  # smaller gaps are rounding
-_MARKERS = "os^vD<>pPX*hd8H1234"
+_STYLES = ("-", "--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 3)))
+_SMOOTHED = 5  # measurements, a quarter of a decade
+_DECADES = 5  # drawn
 
 
 def chosen_algorithms() -> list[str]:
@@ -88,38 +101,82 @@ def problem(game_name: str, player: int, opponent: str, iterations: int) -> open
     return open_spiel_solvers.make_problem(game, player, policy)
 
 
-def measure(name: str, seed: int, episodes: int, seconds: float, game_name: str, *opponent) -> ts.Trace | str:
+def decades(episodes: int) -> list[int]:
+    """The last four powers of ten up to that many episodes."""
+    last = len(str(episodes)) - 1
+    return [10**power for power in range(max(last - 3, 0), last + 1)]
+
+
+def measure(setting: dict) -> dict:
     """One run, or the reason why the algorithm cannot run on this problem."""
-    solved = problem(game_name, *opponent)
+    name, seed, episodes, seconds = (setting[each] for each in ("algorithm", "seed", "episodes", "seconds"))
+    solved = problem(*(setting[each] for each in ("game", "player", "opponent", "iterations")))
+    checkpoints = np.union1d(log_spaced(episodes), decades(episodes))
     if name in open_spiel_solvers.SOLVERS:
-        return open_spiel_solvers.run(name, solved, episodes, seed=seed, seconds=seconds)
-    settings = {**_SETTINGS.get(name, {}), **_PAPER.get((game_name, solved.player), {}).get(name, {})}
-    make = functools.partial(catalogue()[name], solved.mdp.tree, seed=seed, **settings)
-    try:
-        ts.run(make(), solved.mdp, 10, progress=False)  # compiles
-    except ValueError as error:
-        return str(error)
-    return ts.run(make(), solved.mdp, episodes, seconds=seconds)
-
-
-def measure_all(names: list[str]) -> dict[str, list[ts.Trace] | str]:
-    """Per algorithm the traces of all seeds, or why there are none."""
-    settings = (_EPISODES.value, _SECONDS.value, _GAME.value, _PLAYER.value, _OPPONENT.value, _ITERATIONS.value)
-    tasks = [(name, seed, *settings) for name in names for seed in range(_SEEDS.value)]
-    problem(*settings[2:])  # says what is wrong with the flags, and fills the cache of opponents
-    if _PROCESSES.value == 1:
-        outcomes = [measure(*task) for task in tasks]
+        trace = open_spiel_solvers.run(name, solved, episodes, seed=seed, checkpoints=checkpoints, seconds=seconds)
     else:
-        with concurrent.futures.ProcessPoolExecutor(_PROCESSES.value) as pool:
-            running = pool.map(measure, *zip(*tasks))
-            outcomes = list(tqdm.tqdm(running, "runs", len(tasks), disable=None, leave=False))
+        constants = {**_SETTINGS.get(name, {}), **_PAPER.get((setting["game"], solved.player), {}).get(name, {})}
+        make = functools.partial(catalogue()[name], solved.mdp.tree, seed=seed, **constants)
+        try:
+            ts.run(make(), solved.mdp, 10, progress=False)  # compiles
+        except ValueError as error:
+            return {**setting, "reason": str(error)}
+        trace = ts.run(make(), solved.mdp, episodes, checkpoints=checkpoints, seconds=seconds)
+    columns = {"episode": trace.episode, "regret": trace.regret, "value_gap": trace.value_gap, "spent": trace.seconds}
+    return {**setting, **{column: values.tolist() for column, values in columns.items()}}
+
+
+def measure_all(names: list[str], path: pathlib.Path) -> dict[str, list[ts.Trace] | str]:
+    """Per algorithm the traces of all seeds, or why there are none. The runs are kept in the file."""
+    flag_values = {
+        "episodes": _EPISODES.value,
+        "seconds": _SECONDS.value,
+        "game": _GAME.value,
+        "player": _PLAYER.value,
+        "opponent": _OPPONENT.value,
+        "iterations": _ITERATIONS.value,
+    }
+    settings = [{"algorithm": name, "seed": seed, **flag_values} for name in names for seed in range(_SEEDS.value)]
+    problem(*(flag_values[each] for each in ("game", "player", "opponent", "iterations")))  # names wrong flags early
+    path.parent.mkdir(parents=True, exist_ok=True)
+    kept = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    done = {key(row): row for row in kept}
+    missing = [setting for setting in settings if key(setting) not in done]
+    for row in tqdm.tqdm(outcomes(missing), "runs", len(missing), disable=None, leave=False):
+        done[key(row)] = row
+        write(path, done.values())
     measured = {}
-    for (name, *_), outcome in zip(tasks, outcomes):
-        if isinstance(outcome, str):
-            measured[name] = outcome
+    for row in (done[key(setting)] for setting in settings):
+        if "reason" in row:
+            measured[row["algorithm"]] = row["reason"]
         else:
-            measured.setdefault(name, []).append(outcome)
+            columns = (np.array(row[column], np.float64) for column in ("episode", "regret", "value_gap", "spent"))
+            measured.setdefault(row["algorithm"], []).append(ts.Trace(*columns))
     return measured
+
+
+def outcomes(settings: list[dict]):
+    """The runs, in the order in which they end."""
+    if _PROCESSES.value == 1:
+        yield from map(measure, settings)
+        return
+    with concurrent.futures.ProcessPoolExecutor(_PROCESSES.value) as pool:
+        started = [pool.submit(measure, setting) for setting in settings]
+        for finished in concurrent.futures.as_completed(started):
+            yield finished.result()
+
+
+def key(row: dict) -> tuple:
+    """What tells one run from another."""
+    names = ("algorithm", "seed", "episodes", "seconds", "game", "player", "opponent", "iterations")
+    return tuple(row[name] for name in names)
+
+
+def write(path: pathlib.Path, rows) -> None:
+    """Replaces the file in one step, so that a kill leaves the old one or the new one."""
+    temporary = path.with_suffix(".partial")
+    temporary.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    temporary.replace(path)
 
 
 def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
@@ -143,43 +200,123 @@ def print_table(measured: dict[str, list[ts.Trace] | str]) -> None:
     print("\nmeans over the seeds, in the game's utility units; +- one standard error of the value gap")
 
 
-def draw(measured: dict[str, list[ts.Trace] | str], title: str, path: pathlib.Path) -> None:
-    """Mean value gap against episodes; our learners in solid lines, OpenSpiel's solvers in dashed ones."""
-    curves = {}
+def print_convergence(measured: dict[str, list[ts.Trace] | str]) -> None:
+    """The value gap after each of the last four powers of ten; a dash if a run ended before."""
+    columns = decades(_EPISODES.value)
+    print(f"\n{'value gap after episodes':<33}" + "".join(f"{episodes:>14,}" for episodes in columns))
     for name, traces in measured.items():
         if not isinstance(traces, str):
-            length = min(len(trace.episode) for trace in traces)
-            gaps = np.mean([trace.value_gap[:length] for trace in traces], axis=0)
-            curves[name] = traces[0].episode[:length], gaps
+            cells = [gap_after(traces, episodes) for episodes in columns]
+            print(f"{name:<33}" + "".join(f"{'-' if gap is None else f'{gap:.6f}':>14}" for gap in cells))
+
+
+def gap_after(traces: list[ts.Trace], episodes: int) -> float | None:
+    """The mean value gap at the first measurement from that many episodes on, if all runs have one."""
+    at = [int(np.searchsorted(trace.episode, episodes)) for trace in traces]
+    if any(place == len(trace.episode) for place, trace in zip(at, traces)):
+        return None
+    return float(np.mean([trace.value_gap[place] for place, trace in zip(at, traces)]))
+
+
+def curve(traces: list[ts.Trace]) -> tuple[np.ndarray, np.ndarray]:
+    """Episodes and mean value gap where all runs were measured; those ended by the clock have an odd last place."""
+    length = min(len(trace.episode) for trace in traces)
+    episodes = np.array([trace.episode[:length] for trace in traces])
+    common = np.all(episodes == episodes[0], axis=0)
+    common[0] = True
+    return episodes[0, common], np.mean([trace.value_gap[:length][common] for trace in traces], axis=0)
+
+
+def smooth(gaps: np.ndarray, floor: float) -> np.ndarray:
+    """The geometric mean of each gap and its neighbours."""
+    logs = np.log(np.maximum(gaps, floor))
+    weights = np.ones(min(_SMOOTHED, len(logs)))
+    return np.exp(np.convolve(logs, weights, "same") / np.convolve(np.ones(len(logs)), weights, "same"))
+
+
+def panels_of(curves: dict) -> dict[str, list[str]]:
+    """The curves by family, without empty families."""
+    others = [name for name in curves if not any(name in family for family in _FAMILIES.values())]
+    families = {**_FAMILIES, "others": others}
+    panels = {title: [name for name in family if name in curves] for title, family in families.items()}
+    return {title: names for title, names in panels.items() if names}
+
+
+def spread(heights: list[float], least: float) -> list[float]:
+    """The heights moved apart as little as keeps them in order and at least that far from each other."""
+    order = np.argsort(heights)
+    placed = np.array(heights, float)[order]
+    for _ in range(200):
+        for low in range(len(placed) - 1):
+            lack = least - (placed[low + 1] - placed[low])
+            if lack > 0:
+                placed[low] -= lack / 2
+                placed[low + 1] += lack / 2
+    apart = np.empty(len(placed))
+    apart[order] = placed
+    return apart.tolist()
+
+
+def draw(measured: dict[str, list[ts.Trace] | str], title: str, path: pathlib.Path) -> None:
+    """Mean value gap against episodes, smoothed; a panel for each family of algorithms, one in grey in all panels."""
+    curves = {name: curve(traces) for name, traces in measured.items() if not isinstance(traces, str)}
+    panels = panels_of(curves)
     floor = min((gap for _, gaps in curves.values() for gap in gaps if gap > _ZERO), default=1.0) / 2
-    figure, panel = plt.subplots(figsize=(9, 5))
-    order = sorted(curves, key=lambda name: -curves[name][1][-1])
-    for index, name in enumerate(order):
-        episodes, gaps = curves[name]
-        panel.plot(
-            episodes,
-            np.maximum(gaps, floor),
-            linestyle="--" if name in open_spiel_solvers.SOLVERS else "-",
-            color=plt.colormaps["viridis"](0.75 * index / max(1, len(order) - 1)),
-            linewidth=1.2,
-            marker=_MARKERS[index % len(_MARKERS)],
-            markersize=6,
-            markerfacecolor="white",
-            markevery=(index % 10, 10),
-            label=name,
-        )
-    label = "value gap of the recommended policy"
-    if any(gaps.min() <= _ZERO for _, gaps in curves.values()):
-        label += "\n(on the grey line: exactly 0)"
-        panel.axhline(floor, color="0.7", linewidth=0.8, zorder=0)
-    panel.set(xscale="log", yscale="log", title=title, xlabel="episodes", ylabel=label)
-    panel.grid(alpha=0.3)
-    legend = {"fontsize": 8, "title": "largest final gap first", "title_fontsize": 8}
-    panel.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), **legend)
+    latest = max((episodes[-1] for episodes, _ in curves.values()), default=1)
+    rows = (len(panels) + 1) // 2
+    figure, axes = plt.subplots(
+        rows, min(2, len(panels)), figsize=(11, 0.6 + 3.1 * rows), sharex=True, sharey=True, squeeze=False
+    )
+    for axis in axes.flat[len(panels) :]:
+        axis.set_visible(False)
+    for axis, (family, names) in zip(axes.flat, panels.items()):
+        axis.set(xscale="log", yscale="log", title=family, xlim=(max(1, latest / 10**_DECADES), 1.3 * latest))
+        axis.grid(alpha=0.25)
+        if _REFERENCE in curves and _REFERENCE not in names:
+            episodes, gaps = curves[_REFERENCE]
+            axis.plot(episodes, smooth(gaps, floor), color="0.75", linewidth=3, zorder=1, label=_REFERENCE)
+            axis.legend(loc="lower left", fontsize=8, frameon=False)
+        if any(smooth(curves[name][1], floor).min() <= 1.001 * floor for name in names):
+            axis.axhline(floor, color="0.6", linewidth=0.8, zorder=0)
+            place = axis.get_yaxis_transform()
+            axis.text(0.99, floor, "exactly 0", fontsize=7, color="0.4", ha="right", va="bottom", transform=place)
+        for index, name in enumerate(names):
+            episodes, gaps = curves[name]
+            colour = plt.colormaps["viridis"](0.7 * index / max(1, len(names) - 1))
+            style = _STYLES[index % len(_STYLES)]
+            axis.plot(episodes, smooth(gaps, floor), color=colour, linestyle=style, linewidth=1.6, label=name)
+    for axis in axes.flat[max(0, len(panels) - axes.shape[1]) : len(panels)]:
+        axis.set_xlabel("episodes")
+        axis.tick_params(labelbottom=True)
+    figure.supylabel("value gap of the recommended policy, smoothed")
+    figure.suptitle(title)
     figure.tight_layout()
+    figure.subplots_adjust(wspace=0.5)  # room for the names
+    for axis, names in zip(axes.flat, panels.values()):
+        label_lines(axis, names)
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
+    figure.savefig(path, dpi=80, bbox_inches="tight")
     plt.close(figure)
+
+
+def label_lines(axis, names: list[str]) -> None:
+    """The names right of the panel, each joined to the end of its line."""
+    lines = {line.get_label(): line for line in axis.lines}
+    ends = [axis.transData.transform((lines[name].get_xdata()[-1], lines[name].get_ydata()[-1])) for name in names]
+    ends = axis.transAxes.inverted().transform(ends)
+    for name, end, height in zip(names, ends, spread([end[1] for end in ends], 0.075)):
+        axis.annotate(
+            name.removeprefix("OpenSpiel"),
+            xy=end,
+            xytext=(1.04, height),
+            xycoords="axes fraction",
+            textcoords="axes fraction",
+            fontsize=8,
+            color=lines[name].get_color(),
+            va="center",
+            annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": "0.8", "linewidth": 0.7},
+        )
 
 
 def run() -> None:
@@ -188,11 +325,12 @@ def run() -> None:
     name = game.get_type().short_name
     title = f"{name}, player {_PLAYER.value} against {others}"
     print(f"{title}: up to {_EPISODES.value:,} episodes, {_SEEDS.value} seeds", flush=True)
-    measured = measure_all(chosen_algorithms())
-    print_table(measured)
     path = pathlib.Path(_OUTPUT.value) / f"compare_solvers_{name}_player{_PLAYER.value}.png"
+    measured = measure_all(chosen_algorithms(), path.with_suffix(".jsonl"))
+    print_table(measured)
+    print_convergence(measured)
     draw(measured, title, path)
-    print(f"value gap against episodes: {path}")
+    print(f"\nvalue gap against episodes: {path}; the runs: {path.with_suffix('.jsonl')}")
 
 
 def main(argv: Sequence[str]) -> None:

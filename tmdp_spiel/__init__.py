@@ -10,6 +10,7 @@ from tmdp_spiel.policies import plan_to_policy, policy_to_plan
 from tmdp_spiel.random_tree import random_tree_mdp
 from tmdp_spiel.tree_mdp import TreeMDP
 from tmdp_spiel.algorithms.amb import AMB
+from tmdp_spiel.algorithms.betting_ucrl import BettingUCRL
 from tmdp_spiel.algorithms.bpi_ucrl import BPIUCRL
 from tmdp_spiel.algorithms.learner import Learner
 from tmdp_spiel.algorithms.lucb import LUCB

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
 from tmdp_spiel.confidence import check_probability
@@ -64,40 +63,3 @@ def _variances_so_far(returns: np.ndarray) -> np.ndarray:
     means = (0.5 + np.cumsum(returns)) / (seen + 1)
     variances = (0.25 + np.cumsum((returns - means) ** 2)) / (seen + 1)
     return np.concatenate([[0.25], variances[:-1]])
-
-
-@numba.njit(cache=True)
-def upper_bounds(totals, numbers, delta):
-    """For each of several kinds of draws in [0, 1], known by their total and number: a bound above their mean.
-
-    Each is wrong at any time, ever, with probability at most delta, also if what was drawn before decides which kind is
-    drawn next. A bet on mean q instead of m multiplies the capital by X q / m + (1 - X) (1 - q) / (1 - m), which by
-    concavity is at least (q / m)^X ((1 - q) / (1 - m))^(1 - X). Mixed over q ~ Beta(1/2, 1/2), with R the total of n
-    draws,
-
-        K_n(m) >= B(R + 1/2, n - R + 1/2) / (B(1/2, 1/2) m^R (1 - m)^(n - R)),
-
-    which grows with m above R / n. The bound is where it reaches 1 / delta, so about where n kl(R / n, m) is
-    ln(1 / delta) + ln(n) / 2; it is 1 for what was never drawn.
-    """
-    bounds = np.ones(len(totals))
-    for i in range(len(totals)):
-        number, total = numbers[i], min(totals[i], numbers[i])
-        if number == 0:
-            continue
-        rest = number - total
-        mixed = math.lgamma(total + 0.5) + math.lgamma(rest + 0.5) - math.lgamma(number + 1.0) - math.log(math.pi)
-        low, high = total / number, 1.0
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            if middle == low or middle == high:
-                break
-            capital = mixed - rest * math.log1p(-middle)
-            if total > 0:
-                capital -= total * math.log(middle)
-            if capital >= -math.log(delta):
-                high = middle
-            else:
-                low = middle
-        bounds[i] = high
-    return bounds

@@ -21,8 +21,9 @@ def written_out_bounds(tree, twin, variant, c, delta):
             bonus = np.sqrt(2 * variance * log / n) + 8 * log / (3 * n)
             bonus += np.sqrt(m * width * log / n) + 8 * m * log / (3 * n)
         elif variant == "euler":
-            log = np.log(5 * sequences / delta)
-            bonus = np.sqrt(2 * variance * log / n) + 7 * log / (3 * n) + np.sqrt(2 * width * log / n)
+            log = np.log(4 * sequences / (delta / 7))
+            bonus = np.sqrt(2 * variance * log / n) + log / (3 * n)  # Bernstein: phi(p-hat, V)
+            bonus += (4 * log / 3 + np.sqrt(2 * log)) / n + np.sqrt(2 * width * log / n)  # (4 J + B_p) / n, B_v
         else:
             log = np.log(5 * sequences / delta)
             doubt = sum(min(1, log**2 / twin.visits(s)) for s in states) / n

@@ -25,12 +25,18 @@ def test_everything_on_kuhn(tmp_path):
     assert (tmp_path / "compare_solvers_kuhn_poker_player0.png").stat().st_size > 10_000
 
 
-def test_chosen_algorithms_and_one_that_cannot_run(tmp_path):
-    flags = ["--game=leduc", "--opponent=uniform", "--player=1", "--episodes=40", "--seeds=1", "--processes=1"]
-    done = compare(*flags, "--algorithms=UCBT,LUCB,OpenSpielExternalSampling", f"--output={tmp_path}")
+def test_chosen_algorithms_one_that_cannot_run_and_more_seeds_later(tmp_path):
+    flags = ["--game=leduc", "--opponent=uniform", "--player=1", "--episodes=40", f"--output={tmp_path}"]
+    done = compare(*flags, "--seeds=1", "--processes=1", "--algorithms=UCBT,LUCB,OpenSpielExternalSampling")
     assert done.returncode == 0, done.stderr
     assert "UCBT " in done.stdout and "does not run here: LUCB has one arm per policy" in done.stdout
     assert (tmp_path / "compare_solvers_leduc_poker_player1.png").exists()
+
+    runs = (tmp_path / "compare_solvers_leduc_poker_player1.jsonl").read_text().splitlines()
+    done = compare(*flags, "--seeds=2", "--algorithms=UCBT")
+    assert done.returncode == 0, done.stderr
+    again = (tmp_path / "compare_solvers_leduc_poker_player1.jsonl").read_text().splitlines()
+    assert len(runs) == 3 and len(again) == 4 and again[:3] == runs
 
 
 def test_wrong_flags():

@@ -26,8 +26,10 @@ Memory = collections.namedtuple("Memory", ["estimates", "width", "horizon", "see
 class AMB(PlanLearner):
     """Regret minimisation by elimination.
 
-    c: the constant of the bonus c sqrt(iota / n), iota = ln(number of sequences / delta). Returns lie in [0, 1], which
-    replaces the factors for the horizon in the bonus. What is eliminated never comes back, so c must not be too small.
+    c: the constant of the bonus c sqrt(iota / n), iota = ln(number of sequences / delta). What is eliminated never
+    comes back, so c must not be too small. The source has 4 sqrt(H^3 ln(S A T / delta) / n) for returns up to H: on
+    [0, 1] c = 4 sqrt(H), with which nothing is eliminated on Leduc in a million episodes. It also clips the averages
+    themselves, a flaw by Zhang, Zheng and Xue (2025, arXiv 2510.06647); here only what is read from them is clipped.
     """
 
     def __init__(self, tree, *, c: float = 0.4, delta: float = 0.05, seed: int = 0):

@@ -1,6 +1,7 @@
 """MVP (Zhang, Ji and Du, COLT 2021; Zhang, Chen, Lee and Du, COLT 2024, Settling the Sample Complexity of Online RL).
 
 Optimism with an empirical-variance bonus on a model that is refreshed only when the visits of a sequence have doubled.
+As in the first paper, the refreshed model has all episodes so far; in the second it has those since the last refresh.
 """
 
 from __future__ import annotations
@@ -34,13 +35,14 @@ class MVP(BoundsLearner):
     """Regret minimisation.
 
     c1, c3: the constants of the bonus c1 sqrt(Var iota / n) + c3 iota / n, iota = ln(number of sequences / delta).
-    Those of the analysis are about a hundred times larger, and Leduc then looks the same for a million episodes.
-    Returns lie in [0, 1], which replaces the factors for the horizon; the variance is that of returns and values
-    together.
+    The papers prove their bounds for c1 = 460/9 and c3 = 544/9, with which nothing is learned on Leduc in a million
+    episodes. Changed: returns lie in [0, 1], so c3 has no factor H; an episode either ends or goes on, so the variance
+    is that of returns and values together, and the papers' separate c2 sqrt(Var of rewards iota / n), c2 = 2 sqrt(2),
+    is part of the first term; iota has no logarithm of the episodes.
     """
 
-    def __init__(self, tree, *, c1: float = 0.5, c3: float = 0.5, delta: float = 0.05, seed: int = 0):
-        super().__init__(tree, seed)
+    def __init__(self, tree, *, c1: float = 0.1, c3: float = 0.1, delta: float = 0.05, seed: int = 0):
+        super().__init__(tree, seed, lower=False)
         self.c1 = positive("c1", c1)
         self.c3 = positive("c3", c3)
         self.delta = confidence.check_probability("delta", delta)

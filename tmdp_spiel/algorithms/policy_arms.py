@@ -12,7 +12,7 @@ import collections
 import numba
 import numpy as np
 
-from tmdp_spiel import certificate, confidence, incremental, planning
+from tmdp_spiel import confidence, incremental, planning
 from tmdp_spiel.algorithms.learner import Learner, choice, positive
 from tmdp_spiel.decision_tree import PLAN_DTYPE, DecisionTree
 from tmdp_spiel.kernels import kernel
@@ -90,31 +90,6 @@ class PolicyArms(Learner):
         policy = new_policy(self.tree)
         best_plan(self.tree.links, self._arms, -1, self.episodes, policy)
         return mdp.to_utility(policy_value(self.tree.links, mdp.chances, policy))
-
-    def estimate(self) -> float:
-        """V-hat of the empirically best policy, on the [0, 1] scale. As the best of many, it errs upwards."""
-        expire_nothing = -np.inf
-        return float(estimate_best(self.tree.links, self._arms, expire_nothing, self.episodes))
-
-    def upper_bound(self, delta: float) -> float:
-        """What no policy is worth more than, on the [0, 1] scale, with probability 1 - delta after all episodes at once.
-
-        V(pi) is the sum of e(j) over the sequences j that pi can end on, where e(j) is the mean of X(j) = return if the
-        episode ended on j, else 0, in the n(j) episodes whose policy plays j. All e(j) are bounded together, each
-        with probability 1 - delta / (number of endings), at all times: so the sum of the bounds, maximised over
-        policies, holds whatever chose the policies and whatever rule ended the learning. It is far below
-        max over pi of V-hat(pi) + beta(n(pi)), as the union is over endings and the widths adapt to small e(j).
-        """
-        if self.baseline != 0.0:
-            raise ValueError(f"upper_bound needs R(j) to sum the returns themselves: baseline=0, not {self.baseline}")
-        tree, estimates = self.tree, self._arms.estimates
-        endings = np.append(tree.can_end, tree.root_can_end)
-        totals, numbers = np.append(estimates.totals, self._arms.root_total), np.append(estimates.plays, self.episodes)
-        share = confidence.check_probability("delta", delta) / np.count_nonzero(endings)
-        bounds = np.where(endings, certificate.upper_bounds(totals, numbers, share), 0.0)
-        work = planning.new_workspace(tree.num_states, tree.num_sequences)
-        best = planning.counts_losses(tree.links, np.ones_like(estimates.plays), bounds[:-1], work)
-        return min(1.0, best + bounds[-1])
 
     def _whole(self, policy: Policy) -> np.ndarray:
         """A policy worked out where it can lead, completed by the empirically best plan elsewhere."""

@@ -37,23 +37,25 @@ Memory = collections.namedtuple("Memory", ["model", "upper", "lower", "bonus", "
 class StrongEuler(BoundsLearner):
     """Regret minimisation.
 
-    variant: "strong_euler", "euler" or "ucbvi_bf". c: a factor for the whole bonus; 1 is the order of the analyses,
-    less their factors for the horizon, since returns lie in [0, 1]. delta: the chance of a mistake that they allow.
-    The lower bound of a state is the largest of its actions, not that of the played one: still a bound, and narrower.
+    variant: "strong_euler", "euler" or "ucbvi_bf". c: a factor for the whole bonus; 1 is that of the analyses, with
+    these changes. Returns lie in [0, 1], which replaces the factors H. An episode either ends or goes on, so one bonus
+    with the variance of returns and values together takes the place of one for rewards and one for transitions. The
+    logarithms are without the number of steps. The lower bound of a state is the largest of its actions, not that of
+    the played one: still a bound, and narrower. delta: the chance of a mistake that the analyses allow.
     """
 
-    def __init__(self, tree, *, variant: str = "strong_euler", c: float = 0.1, delta: float = 0.05, seed: int = 0):
-        super().__init__(tree, seed)
+    def __init__(self, tree, *, variant: str = "strong_euler", c: float = 0.03, delta: float = 0.05, seed: int = 0):
+        super().__init__(tree, seed, lower=variant != "ucbvi_bf")
         self.variant = choice("variant", variant, VARIANTS)
         self.c = positive("c", c)
         self.delta = confidence.check_probability("delta", delta)
         sequences = float(tree.num_sequences)
-        over_delta = 10.0 * sequences**2 if variant == "strong_euler" else 5.0 * sequences
+        over_delta = {"strong_euler": 10.0 * sequences**2, "euler": 28.0 * sequences, "ucbvi_bf": 5.0 * sequences}
         self._memory = Memory(
             model=self._model,
             upper=self._upper,
             lower=self._lower,
-            bonus=Bonus(VARIANTS.index(variant), self.c, np.log(over_delta / self.delta)),
+            bonus=Bonus(VARIANTS.index(variant), self.c, np.log(over_delta[variant] / self.delta)),
             seed=self.seed,
             plan=self._plan,
             path=self._path,
@@ -75,8 +77,8 @@ class StrongEuler(BoundsLearner):
 def _squared_doubt(links, model, upper, lower, bonus, sequence, log):
     """How far the next value may be above the truth, squared, in the empirical mean.
 
-    UCBVI-BF: sum p-hat(c) min(1, ln^2 / n(c)), without the constants of the source, which would make it always 1;
-    the others: sum p-hat(c) (U(c) - L(c))^2.
+    UCBVI-BF: sum p-hat(c) min(1, ln^2 / n(c)), without the factor 100^2 S^2 A of the source, which would make it
+    always 1; the others: sum p-hat(c) (U(c) - L(c))^2.
     """
     total = 0.0
     for child in range(links.first_child[sequence], links.first_child[sequence + 1]):
@@ -92,11 +94,11 @@ def _squared_doubt(links, model, upper, lower, bonus, sequence, log):
 
 @kernel
 def _width(links, model, upper, lower, bonus, sequence, variance):
-    """With ln = ln(10 J^2 n / delta) for StrongEuler, ln(5 J / delta) for the others, J sequences, m things to follow:
+    """With J sequences, m things that can follow, and ln the logarithm of the term in brackets:
 
-    StrongEuler: sqrt(2 Var ln / n) + 8 ln / 3n + sqrt(m doubt ln / n) + 8 m ln / 3n;
-    EULER:       sqrt(2 Var ln / n) + 7 ln / 3n + sqrt(2 doubt ln / n);
-    UCBVI-BF:    sqrt(8 Var ln / n) + 14 ln / 3n + sqrt(8 doubt / n).
+    StrongEuler: sqrt(2 Var ln / n) + 8 ln / 3n + sqrt(m doubt ln / n) + 8 m ln / 3n   (10 J^2 n / delta)
+    EULER:       sqrt(2 Var ln / n) + 5 ln / 3n + sqrt(2 ln) / n + sqrt(2 doubt ln / n)   (4 J / (delta / 7))
+    UCBVI-BF:    sqrt(8 Var ln / n) + 14 ln / 3n + sqrt(8 doubt / n)                           (5 J / delta)
     """
     visits = model.visits[sequence]
     log = bonus.log_confidence + (np.log(visits) if bonus.variant == STRONG_EULER else 0.0)
@@ -107,7 +109,7 @@ def _width(links, model, upper, lower, bonus, sequence, variance):
         return bonus.c * (width + 8.0 * (1.0 + followers) * log / (3.0 * visits))
     if bonus.variant == EULER:
         width = np.sqrt(2.0 * variance * log / visits) + np.sqrt(2.0 * doubt * log / visits)
-        return bonus.c * (width + 7.0 * log / (3.0 * visits))
+        return bonus.c * (width + (5.0 / 3.0 * log + np.sqrt(2.0 * log)) / visits)
     width = np.sqrt(8.0 * variance * log / visits) + np.sqrt(8.0 * doubt / visits)
     return bonus.c * (width + 14.0 * log / (3.0 * visits))
 

@@ -29,15 +29,14 @@ def new_model(tree) -> Model:
 class BoundsLearner(PlanLearner):
     """Keeps a model and, per sequence, an upper and a lower bound on the best value below it, on the [0, 1] scale.
 
-    Bounds that a learner has no use for stay at 1 and 0: those of the root if it never stops, lower ones if it is only
-    optimistic.
+    The bounds of the root stay at 1 and 0 if a learner never stops. lower: whether it has a use for lower bounds.
     """
 
-    def __init__(self, tree, seed):
+    def __init__(self, tree, seed, lower: bool = True):
         super().__init__(tree, seed)
         self._model = new_model(tree)
         self._upper = np.ones(tree.num_sequences + 1)
-        self._lower = np.zeros(tree.num_sequences + 1)
+        self._lower = np.zeros(tree.num_sequences + 1 if lower else 0)
 
     @property
     def visits(self) -> np.ndarray:
@@ -52,7 +51,7 @@ class BoundsLearner(PlanLearner):
     @property
     def lower(self) -> np.ndarray:
         """Per sequence, the root last: a lower bound on the expected return after it under the best play."""
-        return self._lower.copy()
+        return self._lower.copy() if len(self._lower) else np.zeros_like(self._upper)
 
 
 @kernel

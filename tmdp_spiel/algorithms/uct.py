@@ -18,11 +18,14 @@ Memory = collections.namedtuple("Memory", ["visits", "returns", "c", "seed", "pl
 
 
 class UCT(PlanLearner):
-    """c: the exploration constant, in the game's utility units."""
+    """c: the exploration constant, in the game's utility units; a quarter of the utility range if not given.
 
-    def __init__(self, tree, *, c: float = 2.0, seed: int = 0):
+    The paper has 0.5 on Kuhn (range 4), 5 on Leduc (26) and 2 on RBT (2). Far below that UCT can be stuck for good.
+    """
+
+    def __init__(self, tree, *, c: float | None = None, seed: int = 0):
         super().__init__(tree, seed)
-        self.c = positive("c", c)
+        self.c = positive("c", tree.utility_range / 4 if c is None else c)
         self._memory = Memory(
             visits=np.zeros(tree.num_sequences, np.int32),
             returns=np.zeros(tree.num_sequences),

@@ -1,0 +1,109 @@
+import brute_force
+import numpy as np
+import pyspiel
+import pytest
+from algorithms.model_twin import Episodes, best_values, play
+
+import tmdp_spiel as ts
+
+
+def written_out_bound(values_of_children, returns, log_confidence):
+    """The least refuted mean on a fine grid, with the capital of the returns themselves instead of their sums."""
+    followed = np.concatenate([values_of_children, returns])
+    means = np.linspace(min(followed.mean(), 1 - 1e-9), 1, 4001)[:-1]
+    y = (means[:, None] - followed) / (1 - means[:, None])
+    capital = np.max([np.log1p(0.9 / 2**g * y).sum(axis=1) for g in range(14)], axis=0)
+    refuted = np.flatnonzero(capital >= log_confidence + np.log(14))
+    return means[refuted[0]] if len(refuted) else 1.0
+
+
+@pytest.mark.parametrize("game, player", [("kuhn", 0), ("leduc", 1)])
+def test_bounds_are_those_of_the_capital_written_out(game, player, mdp_of):
+    mdp, rng = mdp_of(game, player), np.random.default_rng(0)
+    learner, twin = ts.BettingUCRL(mdp.tree, delta=0.1, seed=1), Episodes(mdp.tree)
+    play(learner, mdp, rng, 2000, twin)
+    log_confidence = np.log((mdp.tree.num_sequences + 1) / 0.1)
+
+    def bounds(j, state_upper, state_lower):
+        children = np.array([state_upper[x] for kind, x in twin.after[j] if kind == "state"])
+        returns = np.array([x for kind, x in twin.after[j] if kind == "return"])
+        return written_out_bound(children, returns, log_confidence), 0
+
+    exact = twin.bottom_up(bounds)[0][-1]
+    # Knowing the returns by their sums alone costs a little, and must not gain anything.
+    assert exact - 1e-3 <= learner.upper_bound(0.1) <= exact + 0.05
+
+
+@pytest.mark.parametrize("player", [0, 1])
+def test_the_bounds_hold_at_all_times_together(player, mdp_of):
+    mdp, delta, runs, wrong = mdp_of("kuhn", player), 0.2, 200, 0
+    truth = best_values(mdp)
+    possible = ~np.isnan(truth)
+    for seed in range(runs):
+        learner, rng = ts.BettingUCRL(mdp.tree, delta=delta, seed=seed), np.random.default_rng(seed)
+        for _ in range(10):
+            learner.play(mdp, rng, 100)
+        # Its own bounds are the smallest of all times.
+        wrong += np.any(learner.upper[possible] < truth[possible] - 1e-12)
+    assert wrong / runs <= delta + 3 * np.sqrt(delta / runs)
+
+
+def test_a_bound_without_choices_is_wrong_about_as_rarely_as_promised_and_no_rarer_than_a_tenth_of_it():
+    """One state, one action: the mean of a coin, so that a bound that is far too wide would show."""
+    tree = ts.DecisionTree(first_sequence=[0, 1], first_child=[1, 1], parent=[1], action=[0], can_end=[True])
+    delta, runs, wrong, rng = 0.5, 2000, 0, np.random.default_rng(0)
+    for _ in range(runs):
+        learner = ts.BettingUCRL(tree, delta=delta)
+        for value in rng.integers(0, 2, 60):
+            learner.learn(0, float(value))
+        wrong += learner.upper[0] < 0.5
+    assert 0.001 <= wrong / runs <= delta / 2 + 3 * np.sqrt(delta / 2 / runs)
+
+
+def test_the_bound_is_above_the_best_response_and_closes_in_on_it(mdp_of):
+    mdp = mdp_of("leduc", 0)
+    learner = ts.BettingUCRL(mdp.tree, seed=0)
+    assert learner.upper_bound(0.05) == 1.0
+    excess = []
+    for episodes in (30_000, 270_000):
+        learner.play(mdp, np.random.default_rng(episodes), episodes)
+        excess.append((learner.upper_bound(0.05) - mdp.scaled_best_value) * mdp.tree.utility_range)
+    assert 0 < excess[1] < 0.8 and excess[1] < excess[0] / 3
+    assert learner.upper_bound(0.01) > learner.upper_bound(0.05)
+    assert learner.upper_bound(0.05) >= learner.upper[-1] - 1e-3
+
+
+def test_episodes_without_decisions_count():
+    game = pyspiel.load_efg_game(
+        """EFG 2 R "stop or go" { "A" "B" } ""
+        p "" 1 1 "" { "stop" "go" } 0
+        t "" 1 "" { -1 1 }
+        p "" 2 1 "" { "left" "right" } 0
+        t "" 2 "" { 0 0 }
+        t "" 3 "" { 1 -1 }
+        """
+    )
+    mdp = ts.build_tree(game, 1, ts.uniform(game))
+    learner = ts.BettingUCRL(mdp.tree)
+    learner.play(mdp, np.random.default_rng(0), 20_000)
+    assert mdp.scaled_best_value == pytest.approx(0.75)
+    assert learner.estimate() == pytest.approx(0.75, abs=0.02)
+    assert 0.75 <= learner.upper_bound(0.05) <= 0.8
+
+
+def test_it_plays_the_largest_bound_and_recommends_the_largest_mean():
+    rng = np.random.default_rng(3)
+    for _ in range(10):
+        mdp = brute_force.random_mdp(rng)
+        learner, twin = ts.BettingUCRL(mdp.tree, seed=2), Episodes(mdp.tree)
+        play(learner, mdp, rng, 300, twin)
+        plan, upper = learner.plan(), learner.upper
+        for state in range(mdp.tree.num_states):
+            own = upper[mdp.tree.first_sequence[state] : mdp.tree.first_sequence[state + 1]]
+            assert own[plan[state]] == own.max()
+        means, _ = twin.bottom_up(lambda j, state_mean, _: (twin.followed_by(j, state_mean).mean(),) * 2)
+        means[[not after for after in twin.after]] = 0.0
+        recommended = learner.recommend()
+        for state in np.flatnonzero([twin.visits(s) for s in range(mdp.tree.num_states)]):
+            own = means[mdp.tree.first_sequence[state] : mdp.tree.first_sequence[state + 1]]
+            assert own[recommended[state]] == pytest.approx(own.max())

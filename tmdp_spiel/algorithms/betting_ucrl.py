@@ -1,0 +1,196 @@
+"""Optimism with certified bounds: upper bounds on the best values that hold at all times, and a learner that plays by them.
+
+UCRL on the tree (Auer, Jaksch and Ortner, NeurIPS 2008) with bounds by betting (Waudby-Smith and Ramdas, JRSS B, 2024);
+proven in docs/theory.md, section 8. For a sequence j let X be what follows it: the return if the episode ends, V*(c) if
+it goes on to state c. The mean of X is Q*(j). Whoever doubts that it is as high as m, and stakes the fraction f, has
+after n visits the capital
+
+    K(m) = product over the visits of 1 + f (m - X) / (1 - m).
+
+At m = Q*(j) it is a martingale, and ever reaches 1 / delta with probability at most delta. K grows with m and falls with
+X, so upper bounds in the place of V*(c) only make it smaller: the least m that they refute is above Q*(j).
+"""
+
+from __future__ import annotations
+
+import collections
+import math
+
+import numba
+import numpy as np
+
+from tmdp_spiel import confidence
+from tmdp_spiel.algorithms.path_learner import follow_plan, rescore_plan, trace_back
+from tmdp_spiel.algorithms.transition_model import (
+    BoundsLearner,
+    choose_by,
+    empirical_mean,
+    greedy_plan,
+    record,
+    state_bound,
+    state_visits,
+)
+from tmdp_spiel.kernels import kernel
+from tmdp_spiel.tree_mdp import child_range
+
+_STAKES = 14  # f = 0.9, 0.45, ...: one is near the best for every variance and up to 10^9 visits
+_LARGEST_STAKE = 0.9
+_HALVINGS = 26
+_GROWTH = 1.02  # a bound is computed anew when its visits have grown by this factor
+
+# log_confidence: ln(number of bounds / delta);  refreshed: int32[J + 1], visits at the last refresh;
+# means: float64[J + 1], the mean of what followed each sequence if the best is done afterwards, 0 if nothing is known;
+# numbers, values: float64[most children], scratch, how often each child followed and its bound
+Memory = collections.namedtuple(
+    "Memory", ["model", "upper", "log_confidence", "refreshed", "means", "numbers", "values", "seed", "plan", "path"]
+)
+
+
+class BettingUCRL(BoundsLearner):
+    """Plays the largest upper bound at every state, recommends the empirically best plan.
+
+    delta: the chance that any of the bounds is ever wrong. `upper_bound` certifies at any other delta.
+    """
+
+    def __init__(self, tree, *, delta: float = 0.05, seed: int = 0):
+        super().__init__(tree, seed, lower=False)
+        self.delta = confidence.check_probability("delta", delta)
+        most_children = max(int(np.diff(tree.first_child).max()), int(tree.first_child[0]))
+        self._memory = Memory(
+            model=self._model,
+            upper=self._upper,
+            log_confidence=self._log_confidence(self.delta),
+            refreshed=np.zeros(tree.num_sequences + 1, np.int32),
+            means=np.zeros(tree.num_sequences + 1),
+            numbers=np.empty(most_children),
+            values=np.empty(most_children),
+            seed=self.seed,
+            plan=self._plan,
+            path=self._path,
+        )
+
+    def _log_confidence(self, delta: float) -> float:
+        return math.log((self.tree.num_sequences + 1) / delta)
+
+    def upper_bound(self, delta: float) -> float:
+        """What no policy is worth more than, in [0, 1], with probability 1 - delta after all episodes at once."""
+        log_confidence = self._log_confidence(confidence.check_probability("delta", delta))
+        return float(_bound_all(self.tree.links, self._memory._replace(log_confidence=log_confidence))[-1])
+
+    def estimate(self) -> float:
+        """The empirical value of the empirically best plan, in [0, 1]. As the best of many, it errs upwards."""
+        return float(self._memory.means[-1])
+
+    def _recommend_at(self, states):
+        return greedy_plan(self.tree.links, self._model, self._memory.means, self.seed, states)
+
+    def _update(self, ended_on, value):
+        length = trace_back(self.tree.links, ended_on, self._path)
+        _take_in(self.tree.links, self._memory, length, value)
+
+    def _play_scored(self, mdp, values, rng, episodes):
+        return _play(self.tree.links, mdp.chances, self._memory, values, rng, episodes)
+
+
+@kernel
+def _log_capital(memory, children, ended, total, squares, stake, mean):
+    """ln K(mean), at least. Of the returns of episodes that ended only mean r and variance v are known: among all in
+    [0, 1] with these, the capital is least if a part v / (v + (1 - r)^2) is 1 and the rest r - v / (1 - r).
+    """
+    capital = 0.0
+    for child in range(children):
+        if memory.numbers[child] > 0.0:
+            capital += memory.numbers[child] * np.log1p(stake * (mean - memory.values[child]) / (1.0 - mean))
+    if ended > 0:
+        average = min(total / ended, 1.0)
+        variance = max(squares / ended - average * average, 0.0)
+        ones, rest = 0.0, average
+        if variance > 0.0:
+            ones, rest = variance / (variance + (1.0 - average) ** 2), average - variance / (1.0 - average)
+        capital += ended * ones * np.log1p(-stake)
+        capital += ended * (1.0 - ones) * np.log1p(stake * (mean - rest) / (1.0 - mean))
+    return capital
+
+
+@kernel
+def _bound(links, memory, sequence):
+    """The least mean found to be refuted at delta / (number of bounds), by any of the stakes at 1 / _STAKES of that."""
+    model, upper = memory.model, memory.upper
+    low, high = child_range(links, sequence)
+    ended = np.int64(model.visits[sequence])
+    for child in range(low, high):
+        number = state_visits(links, model.visits, child)
+        memory.numbers[child - low], memory.values[child - low] = number, state_bound(links, upper, child)
+        ended -= number
+    total, squares = model.returns[sequence], model.squares[sequence]
+    needed = memory.log_confidence + np.log(_STAKES)
+    below, above = min(1.0, empirical_mean(links, model, upper, sequence)), 1.0
+    for _ in range(_HALVINGS):
+        middle = (below + above) / 2.0
+        if middle >= 1.0:
+            break
+        stake, refuted = _LARGEST_STAKE, False
+        for _ in range(_STAKES):
+            if _log_capital(memory, high - low, ended, total, squares, stake, middle) >= needed:
+                refuted = True
+                break
+            stake /= 2.0
+        if refuted:
+            above = middle
+        else:
+            below = middle
+    return above
+
+
+@numba.njit(cache=True)
+def _bound_all(links, memory):
+    """The bounds of all sequences and the root from the leaves up, without touching the learner's own."""
+    upper = np.ones_like(memory.upper)
+    fresh = Memory(
+        memory.model,
+        upper,
+        memory.log_confidence,
+        memory.refreshed,
+        memory.means,
+        memory.numbers,
+        memory.values,
+        memory.seed,
+        memory.plan,
+        memory.path,
+    )
+    for sequence in range(len(upper) - 2, -1, -1):
+        if memory.model.visits[sequence] > 0:
+            upper[sequence] = _bound(links, fresh, sequence)
+    if memory.model.visits[len(upper) - 1] > 0:
+        upper[len(upper) - 1] = _bound(links, fresh, len(upper) - 1)
+    return upper
+
+
+@kernel
+def _refresh(links, memory, sequence):
+    """Bounds of all times hold together, so the smallest so far is one too."""
+    visits = memory.model.visits[sequence]
+    memory.means[sequence] = empirical_mean(links, memory.model, memory.means, sequence)
+    if visits >= _GROWTH * memory.refreshed[sequence]:
+        memory.refreshed[sequence] = visits
+        memory.upper[sequence] = min(memory.upper[sequence], _bound(links, memory, sequence))
+
+
+@kernel
+def _take_in(links, memory, length, value):
+    record(memory.model, memory.path, length, value)
+    for at in range(length - 1, -1, -1):
+        _refresh(links, memory, memory.path.sequences[at])
+        choose_by(links, memory.model, memory.upper, memory.plan, memory.path.states[at], memory.seed)
+    _refresh(links, memory, len(links.can_end))
+
+
+@numba.njit(cache=True)
+def _play(links, chances, memory, values, rng, number):
+    total = 0.0
+    for _ in range(number):
+        total += values[len(values) - 1]
+        length, outcome = follow_plan(links, chances, memory.plan, rng.random(), memory.path)
+        _take_in(links, memory, length, chances.outcome_return[outcome])
+        rescore_plan(links, chances, memory.plan, memory.path, length, values)
+    return number, total
