@@ -1,0 +1,71 @@
+"""From stored runs to curves: one line of a panel, over its seeds."""
+
+import dataclasses
+import json
+
+import numpy as np
+
+from experiments.sweep.store import RefusedResult
+
+
+@dataclasses.dataclass
+class Curve:
+    """episode: [checkpoints]; values: [runs, checkpoints], the panel's measure; seeds: of the runs, ascending."""
+
+    algorithm: str
+    episode: np.ndarray
+    values: np.ndarray
+    seeds: tuple[int, ...]
+
+    @property
+    def mean(self) -> np.ndarray:
+        return self.values.mean(axis=0)
+
+    @property
+    def error(self) -> np.ndarray:
+        """One standard error of the mean; not a number for a single run."""
+        return standard_error(self.values)
+
+    @property
+    def final(self) -> dict[int, float]:
+        """The measure at the last episode, by seed."""
+        return dict(zip(self.seeds, self.values[:, -1].tolist()))
+
+    def since(self, first: float) -> "Curve":
+        """The checkpoints from that episode on."""
+        kept = self.episode >= first
+        return dataclasses.replace(self, episode=self.episode[kept], values=self.values[:, kept])
+
+
+def standard_error(values: np.ndarray) -> np.ndarray:
+    """Over the first axis."""
+    if len(values) < 2:
+        return np.full(np.shape(values)[1:], np.nan)
+    return np.std(values, axis=0, ddof=1) / np.sqrt(len(values))
+
+
+def of_panel(panel: dict, results: list[dict]) -> dict[str, Curve]:
+    """The curves of a panel, from those of the results that it asks for; algorithms without any are absent."""
+    found = {_key(result["configuration"]): result for result in results}
+    curves = {}
+    for algorithm, asked in panel["curves"].items():
+        runs = [found[_key(each)] for each in asked if _key(each) in found]
+        if runs:
+            curves[algorithm] = _curve(algorithm, panel["measure"], sorted(runs, key=lambda run: run["configuration"]["seed"]))
+    return curves
+
+
+def _curve(algorithm: str, measure: str, runs: list[dict]) -> Curve:
+    episodes = {tuple(run["outcome"]["episode"]) for run in runs}
+    if len(episodes) > 1:
+        raise RefusedResult(f"the runs of {algorithm} were measured at different episodes; remove those that are out of date")
+    return Curve(
+        algorithm,
+        np.array(episodes.pop()),
+        np.array([run["outcome"][measure] for run in runs]),
+        tuple(run["configuration"]["seed"] for run in runs),
+    )
+
+
+def _key(configuration: dict) -> str:
+    return json.dumps(configuration, sort_keys=True)
