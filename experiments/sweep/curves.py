@@ -31,11 +31,6 @@ class Curve:
         """The measure at the last episode, by seed."""
         return dict(zip(self.seeds, self.values[:, -1].tolist()))
 
-    def since(self, first: float) -> "Curve":
-        """The checkpoints from that episode on."""
-        kept = self.episode >= first
-        return dataclasses.replace(self, episode=self.episode[kept], values=self.values[:, kept])
-
 
 def standard_error(values: np.ndarray) -> np.ndarray:
     """Over the first axis."""

@@ -27,7 +27,6 @@ _STYLES = {
 }
 _OTHER_STYLES = tuple(((0, (2 + more, 2)), marker, "0.3") for more, marker in enumerate("dp8H1234"))
 _BARS_PER_CURVE = 7
-_DECADES = 4  # of episodes, up to the last: before, all algorithms play at random
 _SMALLEST_SHARE = 1e-5  # of the panel's largest value: what is drawn for a mean of exactly zero
 
 
@@ -70,8 +69,7 @@ def _draw(axis, panel: dict, found: dict[str, Curve], styles: dict) -> None:
         axis.text(0.5, 0.5, "no stored runs", ha="center", va="center", transform=axis.transAxes, color="0.4")
         return
     floor = _SMALLEST_SHARE * max(curve.mean.max() for curve in found.values())
-    first = max(1.0, max(curve.episode[-1] for curve in found.values()) / 10**_DECADES)
-    found = {algorithm: curve.since(first) for algorithm, curve in found.items()}
+    axis.set_xlim(left=0.8 * max(curve.episode[0] for curve in found.values()))
     for at, (algorithm, curve) in enumerate(found.items()):
         line, marker, colour = styles[algorithm]
         mean = np.maximum(curve.mean, floor)

@@ -6,6 +6,7 @@ import itertools
 import numpy as np
 
 SIGNIFICANCE = 0.05
+_ROUNDING = 1e-9  # smaller differences are none
 _EXACT_RUNS = 16  # 2^16 sign patterns are all tried; with more runs, a sample of them
 _SAMPLED_PATTERNS = 100_000
 
@@ -71,6 +72,7 @@ def compare_leads(small_game: tuple[dict, dict], large_game: tuple[dict, dict]) 
 
 
 def judge(differences: np.ndarray) -> Verdict:
+    differences = np.where(np.abs(differences) < _ROUNDING, 0.0, differences)
     runs = len(differences)
     return Verdict(runs, float(differences.mean()) if runs else np.nan, sign_flip_p(differences))
 

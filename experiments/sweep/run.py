@@ -19,9 +19,9 @@ import numpy as np
 import tmdp_spiel as ts
 from tmdp_spiel.algorithms.catalogue import find_algorithm
 from tmdp_spiel.equilibrium import DEFAULT_ITERATIONS
-from tmdp_spiel.runner import log_spaced
 
 _PIECE = 2**14  # episodes between two moments at which a worker can notice that it is not needed any more
+_DECADES, _CHECKPOINTS_PER_DECADE = 4, 10
 _PACKAGES = ("tmdp-spiel", "open_spiel", "numpy", "numba")
 
 
@@ -85,14 +85,14 @@ def perform(configuration: dict) -> dict:
 
 
 def learn(learner: ts.Learner, mdp: ts.TreeMDP, episodes: int) -> dict:
-    """Exact regret and value gap at log-spaced episodes, in the game's utility units.
+    """Exact regret and value gap at the checkpoints, in the game's utility units.
 
     A learner that stops before the end plays what it recommends from then on.
     """
     rng = np.random.default_rng(learner.seed)
     best = mdp.to_utility(mdp.scaled_best_value)
     rows, done, regret = [], 0, 0.0
-    for checkpoint in log_spaced(episodes).tolist():
+    for checkpoint in checkpoints(episodes):
         while done < checkpoint and not learner.stopped:
             played, lost = learner.play(mdp, rng, min(_PIECE, checkpoint - done))
             done += played
@@ -102,6 +102,12 @@ def learn(learner: ts.Learner, mdp: ts.TreeMDP, episodes: int) -> dict:
         done = checkpoint
         rows.append((checkpoint, regret, gap))
     return {name: list(column) for name, column in zip(("episode", "regret", "value_gap"), zip(*rows))}
+
+
+def checkpoints(episodes: int) -> list[int]:
+    """The episodes to measure at, evenly spaced in the logarithm: few, as on RBT the policy of ten million states is judged."""
+    spaced = np.geomspace(max(1, episodes / 10**_DECADES), episodes, _DECADES * _CHECKPOINTS_PER_DECADE + 1)
+    return np.unique(np.rint(spaced).astype(int)).tolist()
 
 
 def learn_until_stopped(learner: ts.Learner, mdp: ts.TreeMDP) -> dict:
