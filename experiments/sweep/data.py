@@ -97,7 +97,7 @@ SCALES = {
     "small": {
         "kuhn": {"runs": 2, "tolerances": (0.1,)},
         "leduc": {"runs": 6, "episodes": 20_000},
-        "rbt": {"runs": 2, "episodes": 2_000},
+        "rbt": {"runs": 2, "episodes": 1_000},
     },
 }
 

@@ -21,7 +21,7 @@ from tmdp_spiel.algorithms.catalogue import find_algorithm
 from tmdp_spiel.equilibrium import DEFAULT_ITERATIONS
 
 _PIECE = 2**14  # episodes between two moments at which a worker can notice that it is not needed any more
-_DECADES, _CHECKPOINTS_PER_DECADE = 4, 10
+_DECADES = 4
 _PACKAGES = ("tmdp-spiel", "open_spiel", "numpy", "numba")
 
 
@@ -50,6 +50,7 @@ def configuration(
         "algorithm": algorithm,
         "hyper_parameters": default_hyper_parameters(algorithm) | hyper_parameters,
         "episodes": episodes,
+        "checkpoints_per_decade": 5 if game == "rbt" else 10,
         "seed": seed,
     }
 
@@ -72,7 +73,7 @@ def perform(configuration: dict) -> dict:
     learner = make(mdp.tree, seed=configuration["seed"], **configuration["hyper_parameters"])
     start = time.perf_counter()
     if configuration["experiment"] == "learning":
-        outcome = learn(learner, mdp, configuration["episodes"])
+        outcome = learn(learner, mdp, checkpoints(configuration["episodes"], configuration["checkpoints_per_decade"]))
     else:
         outcome = learn_until_stopped(learner, mdp)
     return {
@@ -84,15 +85,15 @@ def perform(configuration: dict) -> dict:
     }
 
 
-def learn(learner: ts.Learner, mdp: ts.TreeMDP, episodes: int) -> dict:
-    """Exact regret and value gap at the checkpoints, in the game's utility units.
+def learn(learner: ts.Learner, mdp: ts.TreeMDP, measured_at: list[int]) -> dict:
+    """Exact regret and value gap at those episodes, in the game's utility units.
 
     A learner that stops before the end plays what it recommends from then on.
     """
     rng = np.random.default_rng(learner.seed)
     best = mdp.to_utility(mdp.scaled_best_value)
     rows, done, regret = [], 0, 0.0
-    for checkpoint in checkpoints(episodes):
+    for checkpoint in measured_at:
         while done < checkpoint and not learner.stopped:
             played, lost = learner.play(mdp, rng, min(_PIECE, checkpoint - done))
             done += played
@@ -104,9 +105,9 @@ def learn(learner: ts.Learner, mdp: ts.TreeMDP, episodes: int) -> dict:
     return {name: list(column) for name, column in zip(("episode", "regret", "value_gap"), zip(*rows))}
 
 
-def checkpoints(episodes: int) -> list[int]:
-    """The episodes to measure at, evenly spaced in the logarithm: few, as on RBT the policy of ten million states is judged."""
-    spaced = np.geomspace(max(1, episodes / 10**_DECADES), episodes, _DECADES * _CHECKPOINTS_PER_DECADE + 1)
+def checkpoints(episodes: int, per_decade: int) -> list[int]:
+    """The episodes to measure at, evenly spaced in the logarithm over the last decades; on RBT measuring takes a second."""
+    spaced = np.geomspace(max(1, episodes / 10**_DECADES), episodes, _DECADES * per_decade + 1)
     return np.unique(np.rint(spaced).astype(int)).tolist()
 
 

@@ -20,7 +20,7 @@ def test_a_run_measures_what_the_runner_measures():
     game = ts.load_game("leduc")
     mdp = ts.build_tree(game, 1, ts.equilibrium(game, 5))
     trace = ts.run(ts.UCBT(mdp.tree, c=0.5, seed=3), mdp, 40_000, checkpoints=outcome["episode"], progress=False)
-    assert outcome["episode"] == trace.episode.tolist() == run.checkpoints(40_000)
+    assert outcome["episode"] == trace.episode.tolist() == run.checkpoints(40_000, 10)
     assert outcome["value_gap"] == trace.value_gap.tolist()
     np.testing.assert_allclose(outcome["regret"], trace.regret, rtol=1e-9)
 
@@ -66,6 +66,6 @@ def test_the_sweeps_name_algorithms_and_keywords_that_exist():
 
 
 def test_checkpoints_span_four_decades():
-    assert run.checkpoints(1) == [1]
-    spaced = run.checkpoints(1_000_000)
+    assert run.checkpoints(1, 10) == [1]
+    spaced = run.checkpoints(1_000_000, 10)
     assert (spaced[0], spaced[10], spaced[-1], len(spaced)) == (100, 1000, 1_000_000, 41)
