@@ -11,11 +11,14 @@ from tmdp_spiel.algorithms.catalogue import catalogue
 _ALL = tuple(catalogue())
 _GAMES = sweep_flags.define_choice("games", tuple(data.CONSTANTS), "Games")
 _PLAYERS = sweep_flags.define_choice("players", data.PLAYERS, "Players that learn")
-_EPISODES = flags.DEFINE_integer("episodes", None, "Episodes of each run; as the scale says if not given.", lower_bound=1)
+_EPISODES = flags.DEFINE_integer(
+    "episodes", None, "Episodes of each run; as the scale says if not given.", lower_bound=1
+)
 _ALGORITHMS = flags.DEFINE_list("algorithms", None, f"Any of {', '.join(_ALL)}; those of each panel if not given.")
 flags.register_validator(
     "algorithms", lambda chosen: chosen is None or set(chosen) <= set(_ALL), f"choose from {', '.join(_ALL)}"
 )
+
 
 def panels(measure: str | None = None) -> list[dict]:
     """The panels that the flags ask for, with the configurations of each algorithm; says what is left out, and why."""
@@ -27,7 +30,9 @@ def panels(measure: str | None = None) -> list[dict]:
             continue
         names = _ALGORITHMS.value or panel["algorithms"]
         if _ALGORITHMS.value is None:
-            left_out |= {(panel["game"], name): reason for name, reason in data.LEFT_OUT[panel["game"]].items() if name in names}
+            left_out |= {
+                (panel["game"], name): reason for name, reason in data.LEFT_OUT[panel["game"]].items() if name in names
+            }
             names = [name for name in names if name not in data.LEFT_OUT[panel["game"]]]
         chosen.append({**panel, "curves": {name: _runs(panel["game"], panel["player"], name) for name in names}})
     for (game, algorithm), reason in left_out.items():

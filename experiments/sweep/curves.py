@@ -1,10 +1,10 @@
 """From stored runs to curves: one line of a panel, over its seeds."""
 
 import dataclasses
-import json
 
 import numpy as np
 
+from experiments.sweep import run
 from experiments.sweep.store import RefusedResult
 
 
@@ -41,26 +41,26 @@ def standard_error(values: np.ndarray) -> np.ndarray:
 
 def of_panel(panel: dict, results: list[dict]) -> dict[str, Curve]:
     """The curves of a panel, from those of the results that it asks for; algorithms without any are absent."""
-    found = {_key(result["configuration"]): result for result in results}
+    found = {run.key(result["configuration"]): result for result in results}
     curves = {}
     for algorithm, asked in panel["curves"].items():
-        runs = [found[_key(each)] for each in asked if _key(each) in found]
+        runs = [found[run.key(each)] for each in asked if run.key(each) in found]
         if runs:
-            curves[algorithm] = _curve(algorithm, panel["measure"], sorted(runs, key=lambda run: run["configuration"]["seed"]))
+            curves[algorithm] = _curve(
+                algorithm, panel["measure"], sorted(runs, key=lambda result: result["configuration"]["seed"])
+            )
     return curves
 
 
 def _curve(algorithm: str, measure: str, runs: list[dict]) -> Curve:
-    episodes = {tuple(run["outcome"]["episode"]) for run in runs}
+    episodes = {tuple(each["outcome"]["episode"]) for each in runs}
     if len(episodes) > 1:
-        raise RefusedResult(f"the runs of {algorithm} were measured at different episodes; remove those that are out of date")
+        raise RefusedResult(
+            f"the runs of {algorithm} were measured at different episodes; remove those that are out of date"
+        )
     return Curve(
         algorithm,
         np.array(episodes.pop()),
-        np.array([run["outcome"][measure] for run in runs]),
-        tuple(run["configuration"]["seed"] for run in runs),
+        np.array([each["outcome"][measure] for each in runs]),
+        tuple(each["configuration"]["seed"] for each in runs),
     )
-
-
-def _key(configuration: dict) -> str:
-    return json.dumps(configuration, sort_keys=True)

@@ -103,7 +103,7 @@ SCALES = {
 
 
 def scaled(fraction: float) -> dict:
-    """A scale between none and all of "full": that fraction of its runs, at least 2, and of its episodes, at least 1,000."""
+    """That fraction of the runs of "full", at least 2, and of its episodes, at least 1,000."""
     sizes = {game: dict(size) for game, size in SCALES["full"].items()}
     for size in sizes.values():
         size["runs"] = max(2, round(fraction * size["runs"]))

@@ -41,7 +41,9 @@ def draw_all(panels: list[tuple[dict, dict[str, Curve]]], directory) -> list[pat
         _draw(axis, panel, by_letter.get(panel["panel"], (panel, {}))[1], styles)
     lines = {line.get_label(): line for axis in axes.flat for line in axis.get_legend_handles_labels()[0]}
     if lines:
-        figure.legend(lines.values(), lines, loc="lower center", ncol=len(lines), handlelength=4, frameon=False, fontsize=10)
+        figure.legend(
+            lines.values(), lines, loc="lower center", ncol=len(lines), handlelength=4, frameon=False, fontsize=10
+        )
     figure.tight_layout(rect=(0, 0.05, 1, 1))
     paths = [_save(figure, directory / "panels")]
     for panel, found in panels:
@@ -63,7 +65,9 @@ def _styles(algorithms: set[str]) -> dict:
 def _draw(axis, panel: dict, found: dict[str, Curve], styles: dict) -> None:
     """Means against episodes, error bars of one standard error at a few markers."""
     player = data.PLAYERS[panel["player"]]
-    axis.set_title(f"({panel['panel']}) {_TITLES[panel['game']]}, player {player}: {_AXES[panel['measure']]}", fontsize=11)
+    axis.set_title(
+        f"({panel['panel']}) {_TITLES[panel['game']]}, player {player}: {_AXES[panel['measure']]}", fontsize=11
+    )
     axis.set(xlabel="episodes", ylabel=f"{_AXES[panel['measure']]} (utility)", xscale="log", yscale="log")
     if not found:
         axis.text(0.5, 0.5, "no stored runs", ha="center", va="center", transform=axis.transAxes, color="0.4")
@@ -88,15 +92,19 @@ def _draw(axis, panel: dict, found: dict[str, Curve], styles: dict) -> None:
         )
         error = np.nan_to_num(curve.error[marked])
         below = np.minimum(error, mean[marked] - floor)
-        axis.errorbar(curve.episode[marked], mean[marked], (below, error), fmt="none", color=colour, elinewidth=1, capsize=2)
+        axis.errorbar(
+            curve.episode[marked], mean[marked], (below, error), fmt="none", color=colour, elinewidth=1, capsize=2
+        )
     if any(curve.mean.min() < floor for curve in found.values()):
         axis.axhline(floor, color="0.8", linewidth=0.8, zorder=0)
-        axis.annotate("exactly 0", (0.01, floor), xycoords=("axes fraction", "data"), fontsize=7, color="0.4", va="bottom")
+        axis.annotate(
+            "exactly 0", (0.01, floor), xycoords=("axes fraction", "data"), fontsize=7, color="0.4", va="bottom"
+        )
     axis.grid(alpha=0.25)
 
 
 def _marked(curve: Curve, shift: float) -> list[int]:
-    """Checkpoints for markers and bars, evenly spaced in the logarithm; shifted so that curves do not cover each other's."""
+    """Checkpoints for markers and bars, evenly spaced in the logarithm; shifted so that those of curves keep apart."""
     wanted = (np.arange(_BARS_PER_CURVE) + 0.15 + 0.7 * shift) / _BARS_PER_CURVE
     wanted = curve.episode[0] * np.exp(wanted * np.log(curve.episode[-1] / curve.episode[0]))
     return sorted({int(np.abs(np.log(curve.episode / each)).argmin()) for each in wanted})

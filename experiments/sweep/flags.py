@@ -5,23 +5,31 @@ import sys
 
 from absl import app, flags
 
-from experiments.sweep import data, execution, run, store
+from experiments.sweep import data, execution, store
 from tmdp_spiel import build_decision_tree
 from tmdp_spiel.algorithms.catalogue import find_algorithm
 from tmdp_spiel.equilibrium import DEFAULT_ITERATIONS
 
 _OUTPUT = flags.DEFINE_string("output", "results", "The directory of the results: runs/, figures/ and tables.")
-_PROCESSES = flags.DEFINE_integer("processes", os.cpu_count(), "Runs at a time; one on RBT needs up to 3 GiB.", lower_bound=1)
-_SCHEDULER = flags.DEFINE_string("scheduler", None, "The address of a Dask scheduler, tcp://...; instead of --processes.")
+_PROCESSES = flags.DEFINE_integer(
+    "processes", os.cpu_count(), "Runs at a time; one on RBT needs up to 3 GiB.", lower_bound=1
+)
+_SCHEDULER = flags.DEFINE_string(
+    "scheduler", None, "The address of a Dask scheduler, tcp://...; instead of --processes."
+)
 _USE_PROGRESS = flags.DEFINE_bool("use_progress", True, "A bar for the sweep, on a terminal.")
-_MIX_CODE = flags.DEFINE_bool("mix_code", False, "Average runs even if they were made by different versions of the code.")
+_MIX_CODE = flags.DEFINE_bool(
+    "mix_code", False, "Average runs even if they were made by different versions of the code."
+)
 _ITERATIONS = flags.DEFINE_integer(
     "iterations", DEFAULT_ITERATIONS, "CFR+ iterations of the opponent; the one of RBT ships.", lower_bound=1
 )
 _SCALE = flags.DEFINE_string(
     "scale", "full", f"How much of it: {', '.join(data.SCALES)}, or a number in (0, 1], the fraction of full."
 )
-_RUNS = flags.DEFINE_integer("runs", None, "Runs of each setting, with seeds 0, 1, ...; as the scale says if not given.", 1)
+_RUNS = flags.DEFINE_integer(
+    "runs", None, "Runs of each setting, with seeds 0, 1, ...; as the scale says if not given.", 1
+)
 
 
 def _parsed_scale(scale: str) -> dict | None:

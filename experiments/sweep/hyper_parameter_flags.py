@@ -5,7 +5,12 @@ from absl import flags
 from experiments.sweep import data, run
 from tmdp_spiel.algorithms.catalogue import catalogue
 
-_DEFINE = {"float": flags.DEFINE_float, "int": flags.DEFINE_integer, "bool": flags.DEFINE_bool, "str": flags.DEFINE_string}
+_DEFINE = {
+    "float": flags.DEFINE_float,
+    "int": flags.DEFINE_integer,
+    "bool": flags.DEFINE_bool,
+    "str": flags.DEFINE_string,
+}
 
 
 def chosen(game: str, algorithm: str) -> dict:
@@ -15,7 +20,9 @@ def chosen(game: str, algorithm: str) -> dict:
 
 
 def _define(algorithm: str, keyword: str, parameter) -> flags.FlagHolder:
-    default = {game: constants.get(algorithm, {}).get(keyword, parameter.default) for game, constants in data.CONSTANTS.items()}
+    default = {
+        game: constants.get(algorithm, {}).get(keyword, parameter.default) for game, constants in data.CONSTANTS.items()
+    }
     by_game = ", ".join(f"{value} on {game}" for game, value in default.items())
     text = f"{keyword} of {data.label(algorithm)}; if not given, {by_game}."
     return _DEFINE[str(parameter.annotation).partition(" ")[0]](f"{algorithm}_{keyword}", None, text)

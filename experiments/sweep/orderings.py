@@ -14,7 +14,12 @@ _SAMPLED_PATTERNS = 100_000
 STOPPING_CLAIMS = (
     {"claim": "LUCB first on 3 cards", "game": "kuhn", "smaller": "LUCB", "larger": "LUCBT"},
     {"claim": "LUCB first on 3 cards", "game": "kuhn", "smaller": "LUCB", "larger": "LUCBTUniform"},
-    {"claim": "LUCB-T-Uniform ahead of LUCB-T on 3 cards", "game": "kuhn", "smaller": "LUCBTUniform", "larger": "LUCBT"},
+    {
+        "claim": "LUCB-T-Uniform ahead of LUCB-T on 3 cards",
+        "game": "kuhn",
+        "smaller": "LUCBTUniform",
+        "larger": "LUCBT",
+    },
     {"claim": "the tree variants ahead on 5 cards", "game": "kuhn5", "smaller": "LUCBT", "larger": "LUCB"},
     {"claim": "the tree variants ahead on 5 cards", "game": "kuhn5", "smaller": "LUCBTUniform", "larger": "LUCB"},
     {"claim": "LUCB-T-Uniform behind LUCB-T on 5 cards", "game": "kuhn5", "smaller": "LUCBT", "larger": "LUCBTUniform"},
@@ -25,7 +30,12 @@ CURVE_CLAIMS = (
     {"claim": "LUCB-T ahead on RBT", "panels": "cd", "smaller": "LUCBT", "larger": "UCT"},
     {"claim": "LUCB-T ahead on RBT", "panels": "cd", "smaller": "LUCBT", "larger": "OutcomeSamplingMCCFR"},
     {"claim": "LUCB-T ahead on RBT", "panels": "cd", "smaller": "LUCBT", "larger": "OPF"},
-    {"claim": "UCB-T ahead of all with guarantees", "panels": "efgh", "smaller": "UCBT", "larger": "OutcomeSamplingMCCFR"},
+    {
+        "claim": "UCB-T ahead of all with guarantees",
+        "panels": "efgh",
+        "smaller": "UCBT",
+        "larger": "OutcomeSamplingMCCFR",
+    },
     {"claim": "UCB-T ahead of all with guarantees", "panels": "efgh", "smaller": "UCBT", "larger": "OPF"},
     {"claim": "UCT lower regret on small games", "panels": "ef", "smaller": "UCT", "larger": "UCBT"},
     {"claim": "UCB-T ahead of UCT on large games", "panels": "gh", "smaller": "UCBT", "larger": "UCT"},
@@ -43,7 +53,7 @@ LEAD_CLAIMS = (
 
 @dataclasses.dataclass
 class Verdict:
-    """runs: seeds that both have; difference: mean of larger - smaller; p: two-sided, that the difference has no sign."""
+    """runs: seeds that both have; difference: mean of larger - smaller; p: two-sided, of the sign-flip test."""
 
     runs: int
     difference: float

@@ -8,6 +8,7 @@ import functools
 import hashlib
 import importlib.metadata
 import inspect
+import json
 import pathlib
 import platform
 import socket
@@ -53,6 +54,16 @@ def configuration(
         "checkpoints_per_decade": 5 if game == "rbt" else 10,
         "seed": seed,
     }
+
+
+def key(configuration: dict) -> str:
+    """The same for equal configurations, also after a journey through JSON."""
+    return json.dumps(configuration, sort_keys=True)
+
+
+def kind(configuration: dict) -> str:
+    """The same for runs that differ in the seed alone."""
+    return key({**configuration, "seed": None})
 
 
 def hyper_parameters_of(algorithm: str) -> dict[str, inspect.Parameter]:
@@ -106,7 +117,7 @@ def learn(learner: ts.Learner, mdp: ts.TreeMDP, measured_at: list[int]) -> dict:
 
 
 def checkpoints(episodes: int, per_decade: int) -> list[int]:
-    """The episodes to measure at, evenly spaced in the logarithm over the last decades; on RBT measuring takes a second."""
+    """The episodes to measure at: the last decades, evenly spaced in the logarithm. On RBT measuring takes a second."""
     spaced = np.geomspace(max(1, episodes / 10**_DECADES), episodes, _DECADES * per_decade + 1)
     return np.unique(np.rint(spaced).astype(int)).tolist()
 
@@ -140,10 +151,10 @@ def environment(game: str, player: int, iterations: int | None) -> tuple[ts.Tree
 
 @functools.cache
 def code() -> dict:
-    """The versions of all that computes, the revision of the checkout, and a digest of the library's source files."""
+    """The versions of all that computes, the revision of the checkout, and a digest of the source files."""
     library = pathlib.Path(ts.__file__).parent
     games = pathlib.Path(inspect.getfile(ts.games)).parent
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(pathlib.Path(__file__).read_bytes())
     for directory in (library, library / "algorithms", games):
         for path in sorted(directory.glob("*.py")):
             digest.update(path.name.encode() + path.read_bytes())

@@ -2,12 +2,14 @@
 
 import collections
 import hashlib
-import json
 import pathlib
 from collections.abc import Iterable
 
+from experiments.sweep import run
 from experiments.sweep.data import PLAYERS
 from tmdp_spiel import storage
+
+WHAT_TO_DO = "remove those that are out of date, give another --output, or average them all the same with --mix_code"
 
 
 class RefusedResult(ValueError):
@@ -22,7 +24,7 @@ class Store:
 
     def path(self, configuration: dict) -> pathlib.Path:
         """experiment / game / player / algorithm / what else was set / seed."""
-        digest = _digest({name: value for name, value in configuration.items() if name != "seed"})
+        digest = _digest(run.kind(configuration))
         episodes = "" if configuration["episodes"] is None else f"{configuration['episodes']}_episodes_"
         return (
             self.directory
@@ -45,7 +47,7 @@ class Store:
         result = storage.read_checked_json(path)
         if result is None:
             raise RefusedResult(f"{path} is truncated or was altered; remove it, and the run is done again")
-        if result["configuration"] != json.loads(json.dumps(configuration)):
+        if run.key(result["configuration"]) != run.key(configuration):
             raise RefusedResult(f"{path} holds a run of another configuration: {result['configuration']}; remove it")
         return result
 
@@ -65,29 +67,28 @@ class Store:
 def check_comparable(results: Iterable[dict], mix_code: bool = False) -> list[str]:
     """Refuses runs that must not be averaged or compared; returns warnings about what is only unusual.
 
-    Runs on one game and player must have met the same opponent. Runs that differ in nothing but the seed must come from the
-    same code and package versions, unless mix_code; different algorithms may come from different code, with a warning.
+    Runs on one game and player must have met the same opponent. Runs that differ in nothing but the seed must come from
+    the same code and package versions, unless mix_code; different algorithms may come from different code, with a
+    warning.
     """
     environments, codes = collections.defaultdict(list), collections.defaultdict(list)
     for result in results:
         asked = result["configuration"]
         problem = asked["game"], PLAYERS[asked["player"]]
         environments[problem].append((result["environment"]["sha256"], result))
-        codes[(*problem, asked["algorithm"], asked["episodes"], _digest(asked["hyper_parameters"]))].append(
-            (_digest({name: each for name, each in result["code"].items() if name != "git_revision"}), result)
-        )
+        codes[(*problem, asked["algorithm"], run.kind(asked))].append((version(result["code"]), result))
     for problem, met in environments.items():
         if len(dict(met)) > 1:
             raise RefusedResult(
-                f"the runs on {problem[0]} as player {problem[1]} met different opponents: {_seeds_by_kind(met)}; "
+                f"the runs on {problem[0]} as player {problem[1]} met different opponents: {_counts(met)}; "
                 "remove those that are out of date, or give another --output"
             )
     mixed = {curve: made for curve, made in codes.items() if len(dict(made)) > 1}
     if mixed and not mix_code:
         curve, made = next(iter(mixed.items()))
         raise RefusedResult(
-            f"the runs of {curve[2]} on {curve[0]} as player {curve[1]} were made by different code: {_seeds_by_kind(made)}; "
-            "remove those that are out of date, give another --output, or average them all the same with --mix_code"
+            f"the runs of {curve[2]} on {curve[0]} as player {curve[1]} were made by different code: {_counts(made)}; "
+            f"{WHAT_TO_DO}"
         )
     warnings = [f"{curve[2]} on {curve[0]}, player {curve[1]}: runs of different code are averaged" for curve in mixed]
     if len({kind for made in codes.values() for kind, _ in made}) > 1 and not mixed:
@@ -95,15 +96,15 @@ def check_comparable(results: Iterable[dict], mix_code: bool = False) -> list[st
     return warnings
 
 
-def _seeds_by_kind(tagged: list[tuple[str, dict]]) -> str:
-    kinds = collections.defaultdict(lambda: collections.defaultdict(list))
-    for kind, result in tagged:
-        revision = result["code"]["git_revision"]
-        kinds[kind][revision].append(f"{result['configuration']['algorithm']} seed {result['configuration']['seed']}")
-    return "; ".join(
-        f"{len(runs)} of revision {revision[:12]} ({runs[0]}, ...)" for by in kinds.values() for revision, runs in by.items()
-    )
+def version(code: dict) -> str:
+    """The same for code that computes the same: a commit that leaves the sources alone does not count."""
+    return run.key({name: each for name, each in code.items() if name != "git_revision"})
 
 
-def _digest(content: dict) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
+def _counts(tagged: list[tuple[str, dict]]) -> str:
+    numbers = collections.Counter((kind, result["code"]["git_revision"][:12]) for kind, result in tagged)
+    return ", ".join(f"{number} by revision {revision}" for (_, revision), number in numbers.items())
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -81,7 +81,9 @@ def final_measures(measure: str, panels: list[dict], results: list[dict]) -> str
                 early = "" if curve.episode[-1] == longest else f" after {curve.episode[-1]:,}"
                 row.append(mean_and_error(curve.values[:, -1], 4 if measure == "value_gap" else 0) + early)
         rows.append(row)
-    header = [f"{panel['game']} {data.PLAYERS[panel['player']]} ({_extent(each)})" for panel, each in zip(panels, found)]
+    header = [
+        f"{panel['game']} {data.PLAYERS[panel['player']]} ({_extent(each)})" for panel, each in zip(panels, found)
+    ]
     return markdown([_MEASURES[measure], *header], rows)
 
 
@@ -105,7 +107,8 @@ def claims(stopping: list[dict], panels: list[dict], results: list[dict]) -> str
                 rows.append(_row(claim, f"{where[letter]} ({letter})", *(each.final for each in pair)))
     for claim in orderings.LEAD_CLAIMS:
         games = [
-            tuple(found.get(letter, {}).get(claim[side]) for side in ("smaller", "larger")) for letter in claim["panels"]
+            tuple(found.get(letter, {}).get(claim[side]) for side in ("smaller", "larger"))
+            for letter in claim["panels"]
         ]
         if all(each for game in games for each in game):
             finals = [tuple(each.final for each in game) for game in games]
@@ -128,7 +131,13 @@ def _stopping_rows(results: list[dict]) -> list[list[str]]:
     times = collections.defaultdict(dict)
     for result in results:
         asked = result["configuration"]
-        setting = asked["game"], asked["player"], asked["hyper_parameters"]["epsilon"], asked["algorithm"], _union(asked)
+        setting = (
+            asked["game"],
+            asked["player"],
+            asked["hyper_parameters"]["epsilon"],
+            asked["algorithm"],
+            _union(asked),
+        )
         times[setting][asked["seed"]] = result["outcome"]["episodes"] / 1e6
     settings = sorted({setting[:3] for setting in times})
     rows = []
@@ -164,7 +173,13 @@ def times(results: list[dict]) -> str:
         asked = result["configuration"]
         seconds[asked["game"], asked["player"], asked["algorithm"]].append(result["timing"]["seconds"])
     rows = [
-        [f"{game} {data.PLAYERS[player]}", data.label(algorithm), f"{len(each)}", f"{np.mean(each):.2f}", f"{sum(each) / 60:.1f}"]
+        [
+            f"{game} {data.PLAYERS[player]}",
+            data.label(algorithm),
+            f"{len(each)}",
+            f"{np.mean(each):.2f}",
+            f"{sum(each) / 60:.1f}",
+        ]
         for (game, player, algorithm), each in sorted(seconds.items())
     ]
     rows.append(["all", "", f"{len(results)}", "", f"{sum(map(sum, seconds.values())) / 60:.1f}"])

@@ -41,7 +41,9 @@ def test_a_learner_that_stops_plays_what_it_recommends():
     gap = outcome["value_gap"][-1]
     assert gap == pytest.approx(stopped["gap"] * 4, abs=1e-12)
     assert set(np.array(outcome["value_gap"])[after]) == {gap}
-    np.testing.assert_allclose(np.diff(outcome["regret"])[after[:-1]], gap * np.diff(outcome["episode"])[after[:-1]], atol=1e-9)
+    np.testing.assert_allclose(
+        np.diff(outcome["regret"])[after[:-1]], gap * np.diff(outcome["episode"])[after[:-1]], atol=1e-9
+    )
 
 
 def test_the_result_says_what_it_is_of():
