@@ -83,8 +83,8 @@ def _check_continuation(found: list[dict], missing: list[dict], mix_code: bool) 
         asked, made_by = result["configuration"], result["code"]
         if run.kind(asked) in begun and not mix_code and store.version(made_by) != store.version(run.code()):
             raise store.RefusedResult(
-                f"some runs of {_name(asked)}, were made by other code (revision {made_by['git_revision'][:12]}) than the "
-                f"missing ones would be ({run.code()['git_revision'][:12]}); {store.WHAT_TO_DO}"
+                f"some runs of {_name(asked)}, were made by other code (revision {made_by['git_revision'][:12]}) than "
+                f"the missing ones would be ({run.code()['git_revision'][:12]}); {store.WHAT_TO_DO}"
             )
 
 

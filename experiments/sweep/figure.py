@@ -36,15 +36,16 @@ def draw_all(panels: list[tuple[dict, dict[str, Curve]]], directory) -> list[pat
     directory.mkdir(parents=True, exist_ok=True)
     by_letter = {panel["panel"]: (panel, found) for panel, found in panels}
     styles = _styles({name for _, found in panels for name in found})
-    figure, axes = plt.subplots(2, 4, figsize=(16, 7.6))
+    figure, axes = plt.subplots(2, 4, figsize=(16, 8))
     for axis, panel in zip(axes.flat, data.PANELS):
         _draw(axis, panel, by_letter.get(panel["panel"], (panel, {}))[1], styles)
     lines = {line.get_label(): line for axis in axes.flat for line in axis.get_legend_handles_labels()[0]}
     if lines:
+        columns = -(-len(lines) // 2)
         figure.legend(
-            lines.values(), lines, loc="lower center", ncol=len(lines), handlelength=4, frameon=False, fontsize=10
+            lines.values(), lines, loc="lower center", ncol=columns, handlelength=5, frameon=False, fontsize=12
         )
-    figure.tight_layout(rect=(0, 0.05, 1, 1))
+    figure.tight_layout(rect=(0, 0.08, 1, 1))
     paths = [_save(figure, directory / "panels")]
     for panel, found in panels:
         if found:
@@ -73,7 +74,6 @@ def _draw(axis, panel: dict, found: dict[str, Curve], styles: dict) -> None:
         axis.text(0.5, 0.5, "no stored runs", ha="center", va="center", transform=axis.transAxes, color="0.4")
         return
     floor = _SMALLEST_SHARE * max(curve.mean.max() for curve in found.values())
-    axis.set_xlim(left=0.8 * max(curve.episode[0] for curve in found.values()))
     for at, (algorithm, curve) in enumerate(found.items()):
         line, marker, colour = styles[algorithm]
         mean = np.maximum(curve.mean, floor)
@@ -100,6 +100,8 @@ def _draw(axis, panel: dict, found: dict[str, Curve], styles: dict) -> None:
         axis.annotate(
             "exactly 0", (0.01, floor), xycoords=("axes fraction", "data"), fontsize=7, color="0.4", va="bottom"
         )
+    first, last = (max(curve.episode[end] for curve in found.values()) for end in (0, -1))
+    axis.set_xlim(0.8 * first, 1.25 * last)
     axis.grid(alpha=0.25)
 
 

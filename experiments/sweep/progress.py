@@ -24,7 +24,7 @@ class Progress(contextlib.AbstractContextManager):
         for result in found:
             self._seconds[run.kind(result["configuration"])].append(result["timing"]["seconds"])
         silent = not use_progress or bool(os.environ.get("CI")) or not sys.stderr.isatty()
-        layout = "{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} runs, {postfix} [{elapsed}]"
+        layout = "{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} runs{postfix} [{elapsed}]"
         self._bar = tqdm.tqdm(
             total=self.total, initial=self.done, bar_format=layout, disable=silent, dynamic_ncols=True
         )
