@@ -14,11 +14,11 @@ def markdown(header: list[str], rows: list[list[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def mean_and_error(values, digits: int = 4) -> str:
-    """mean ± standard error."""
-    values = np.asarray(values)
-    error = curves.standard_error(values)
-    return f"{values.mean():.{digits}f}" + ("" if np.isnan(error) else f" ± {error:.{digits}f}")
+def mean_and_error(values) -> str:
+    """mean ± standard error, to three digits of the mean."""
+    mean, error = np.mean(values), curves.standard_error(np.asarray(values))
+    decimals = max(0, 2 - int(np.floor(np.log10(mean)))) if mean > 0 else 0
+    return f"{mean:,.{decimals}f}" + ("" if np.isnan(error) else f" ± {error:,.{decimals}f}")
 
 
 def stopping_times(results: list[dict]) -> str:
@@ -79,7 +79,7 @@ def final_measures(measure: str, panels: list[dict], results: list[dict]) -> str
                 row.append("—")
             else:
                 early = "" if curve.episode[-1] == longest else f" after {curve.episode[-1]:,}"
-                row.append(mean_and_error(curve.values[:, -1], 4 if measure == "value_gap" else 0) + early)
+                row.append(mean_and_error(curve.values[:, -1]) + early)
         rows.append(row)
     header = [
         f"{panel['game']} {data.PLAYERS[panel['player']]} ({_extent(each)})" for panel, each in zip(panels, found)
