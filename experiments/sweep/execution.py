@@ -41,7 +41,7 @@ def carry_out(
     games = list(dict.fromkeys(each["game"] for each in missing))
     missing.sort(key=lambda each: (games.index(each["game"]), each["seed"]))
     progress = Progress(list(done.values()), missing, use_progress)
-    with progress, _saying_how_to_go_on(results, progress):
+    with _saying_how_to_go_on(results, list(wanted.values())), progress:
         failures = _run_all(missing, done, results, progress, processes, scheduler) if missing else []
     if failures:
         reasons = "\n".join(f"{reason} ({number} runs)" for reason, number in collections.Counter(failures).items())
@@ -104,15 +104,16 @@ def _fill_caches(configurations: list[dict]) -> None:
 
 
 @contextlib.contextmanager
-def _saying_how_to_go_on(results: store.Store, progress: Progress):
+def _saying_how_to_go_on(results: store.Store, configurations: list[dict]):
     """Turns Ctrl-C and the loss of the workers into a message: what is kept, and what to do."""
     try:
         yield
     except (KeyboardInterrupt, *_NO_WORKERS) as error:
         interrupted = isinstance(error, KeyboardInterrupt)
+        kept = sum(results.path(each).exists() for each in configurations)
         raise SweepStopped(
-            f"{'interrupted' if interrupted else 'the workers died, perhaps for want of memory'}: {progress.done} of "
-            f"{progress.total} runs are kept in {results.directory}; the same command goes on with the rest"
+            f"{'interrupted' if interrupted else 'the workers died, perhaps for want of memory'}: {kept} of "
+            f"{len(configurations)} runs are kept in {results.directory}; the same command goes on with the rest"
             f"{'' if interrupted else ', with fewer --processes if it happens again'}"
         ) from None
 

@@ -102,15 +102,12 @@ def claims(stopping: list[dict], panels: list[dict], results: list[dict]) -> str
     where = {panel["panel"]: f"{panel['game']} {data.PLAYERS[panel['player']]}" for panel in data.PANELS}
     for claim in orderings.CURVE_CLAIMS:
         for letter in claim["panels"]:
-            pair = [found.get(letter, {}).get(claim[side]) for side in ("smaller", "larger")]
-            if all(pair):
+            pair = _pair(found.get(letter, {}), claim)
+            if pair:
                 rows.append(_row(claim, f"{where[letter]} ({letter})", *(each.final for each in pair)))
     for claim in orderings.LEAD_CLAIMS:
-        games = [
-            tuple(found.get(letter, {}).get(claim[side]) for side in ("smaller", "larger"))
-            for letter in claim["panels"]
-        ]
-        if all(each for game in games for each in game):
+        games = [_pair(found.get(letter, {}), claim) for letter in claim["panels"]]
+        if all(games):
             finals = [tuple(each.final for each in game) for game in games]
             verdict = orderings.compare_leads(*finals)
             ratios = [np.mean(list(larger.values())) / np.mean(list(smaller.values())) for smaller, larger in finals]
@@ -125,6 +122,12 @@ def claims(stopping: list[dict], panels: list[dict], results: list[dict]) -> str
                 ]
             )
     return markdown(["the paper's claim", "where", "smaller < larger", "means", "p", "verdict"], rows)
+
+
+def _pair(found: dict[str, curves.Curve], claim: dict) -> list[curves.Curve]:
+    """Both sides of a claim, if both have runs, and of as many episodes."""
+    pair = [found[claim[side]] for side in ("smaller", "larger") if claim[side] in found]
+    return pair if len(pair) == 2 and pair[0].episode[-1] == pair[1].episode[-1] else []
 
 
 def _stopping_rows(results: list[dict]) -> list[list[str]]:

@@ -1,6 +1,5 @@
 """The sweeps as a user runs them: killed, interrupted, resumed, on a pool; tables and figures."""
 
-import functools
 import json
 import pathlib
 import re
@@ -14,7 +13,7 @@ from absl import flags
 from absl.testing import flagsaver
 
 from experiments import plot, regret, reproduce, stopping_times, value_gap
-from experiments.sweep import run, store
+from experiments.sweep import data, run, store
 
 ROOT = pathlib.Path(__file__).parents[2]
 TINY = ("--games=leduc", "--players=x", "--iterations=5")
@@ -29,58 +28,51 @@ def call(module, *chosen):
 
 
 def outcomes(directory):
-    """All stored results but for how long they took, by path."""
+    """All stored results but for what made them and how long it took, by path."""
     found = {}
     for path in pathlib.Path(directory).rglob("seed_*.json"):
         result = json.loads(path.read_text().partition("\n")[2])
-        found[str(path.relative_to(directory))] = {**result, "timing": None}
+        found[str(path.relative_to(directory))] = {**result, "code": None, "timing": None}
     return found
 
 
-@functools.cache
 def alone(algorithm, seed, episodes):
     """A run in this process, without a pool."""
-    asked = run.configuration("learning", "leduc", 0, algorithm, {}, seed, episodes, iterations=5)
-    return json.loads(json.dumps({**run.perform(asked), "timing": None}))
-
-
-def assert_same_as_alone(directory, algorithms, seeds, episodes):
-    expected = {}
-    for algorithm in algorithms:
-        for seed in range(seeds):
-            result = alone(algorithm, seed, episodes)
-            expected[str(store.Store("").path(result["configuration"]))] = result
-    assert outcomes(directory) == expected
+    constants = data.CONSTANTS["leduc"][algorithm]
+    asked = run.configuration("learning", "leduc", 0, algorithm, constants, seed, episodes, iterations=5)
+    return json.loads(json.dumps({**run.perform(asked), "code": None, "timing": None}))
 
 
 def test_a_sweep_killed_and_interrupted_ends_with_the_same_results(tmp_path):
-    chosen = ["--algorithms=MVP,AMB", "--runs=4", "--episodes=600000", "--processes=2", f"--output={tmp_path}", *TINY]
+    chosen = ["--algorithms=UCBT,LUCBT", "--runs=6", "--episodes=60000", "--processes=2", f"--output={tmp_path}", *TINY]
+    runs = tmp_path / "runs"
 
     def start_and_wait_for(number):
         process = subprocess.Popen(command("regret", *chosen), cwd=ROOT, stderr=subprocess.PIPE, text=True)
-        while process.poll() is None and len(outcomes(tmp_path / "runs")) < number:
-            time.sleep(0.01)
+        while process.poll() is None and len(list(runs.rglob("seed_*.json"))) < number:
+            time.sleep(0.005)
         return process
 
     with start_and_wait_for(1) as killed:
         killed.kill()
-    left_by_kill = outcomes(tmp_path / "runs")
-    assert 1 <= len(left_by_kill) < 8
+    left_by_kill = outcomes(runs)
+    assert 1 <= len(left_by_kill) < 11
 
     with start_and_wait_for(len(left_by_kill) + 1) as interrupted:
         interrupted.send_signal(signal.SIGINT)
         _, message = interrupted.communicate(timeout=60)
-    left = outcomes(tmp_path / "runs")
-    assert len(left_by_kill) < len(left) < 8
+    left = outcomes(runs)
+    assert len(left_by_kill) < len(left) < 12
     assert left_by_kill.items() <= left.items()
     assert interrupted.returncode != 0 and "Traceback" not in message
-    assert f"interrupted: {len(left)} of 8 runs are kept in {tmp_path / 'runs'}; the same command goes on" in message
+    assert f"interrupted: {len(left)} of 12 runs are kept in {runs}; the same command goes on" in message
 
     done = call("regret", *chosen)
     assert done.returncode == 0, done.stderr
     assert done.stderr == "", "no bar when not on a terminal"
-    assert "| MVP |" in done.stdout and "4 runs of 600,000 episodes" in done.stdout
-    assert_same_as_alone(tmp_path / "runs", ["MVP", "AMB"], 4, 600_000)
+    assert "| UCB-T |" in done.stdout and "6 runs of 60,000 episodes" in done.stdout
+    expected = [alone(algorithm, seed, 60_000) for algorithm in ("UCBT", "LUCBT") for seed in range(6)]
+    assert outcomes(runs) == {str(store.Store("").path(each["configuration"])): each for each in expected}
 
 
 def test_the_measures_share_runs_and_refuse_damaged_ones(tmp_path):
