@@ -19,12 +19,13 @@ setup(
         "open_spiel>=1.6",
         "numpy>=1.26",
         "numba>=0.60",
+        "scipy>=1.11",
         "absl-py>=2.0",
         "matplotlib>=3.8",
         "tqdm>=4.60",
     ],
     extras_require={
         "cluster": ["distributed>=2024.1"],
-        "test": ["pytest>=8", "hypothesis>=6", "scipy>=1.11", "setuptools>=70.1", "distributed>=2024.1"],
+        "test": ["pytest>=8", "hypothesis>=6", "setuptools>=70.1", "distributed>=2024.1"],
     },
 )

@@ -1,6 +1,6 @@
 r"""Solves Reconnaissance Blind Tic-Tac-Toe by CFR+ and writes its equilibrium; or re-checks one that was written.
 
-  python -m experiments.solve_rbt --iterations=200 --output=results/rbt_equilibrium.bin
+  python -m experiments.solve_rbt                     # writes results/rbt_equilibrium.bin, the file that ships
   python -m experiments.solve_rbt --resume            # goes on after an interruption, to the same numbers
   python -m experiments.solve_rbt --check             # measures the exploitability of the shipped equilibrium again
 """
@@ -22,13 +22,13 @@ _RESUME = flags.DEFINE_bool("resume", False, "continue from the checkpoint")
 _CHECKPOINT_EVERY = flags.DEFINE_integer("checkpoint_every", 25, "iterations between checkpoints", lower_bound=1)
 _REPORT_EVERY = flags.DEFINE_integer("report_every", 10, "iterations between measurements", lower_bound=1)
 _GAME = flags.DEFINE_string("game", "python_rbt", "the game with its parameters, such as python_rbt(forced_wins=False)")
-_DISCOUNTED = flags.DEFINE_bool("discounted", True, "discounted CFR+ with quadratic averaging; else CFR+ with linear")
+_MIX = flags.DEFINE_bool("mix", True, "mix the averages of the blocks of iterations to be exploited least; else CFR+'s linear average")
 _LEAST_PROBABILITY = flags.DEFINE_float("least_probability", rbt_equilibrium.LEAST_PROBABILITY, "rarer actions are pruned")
 _LEAST_REACH = flags.DEFINE_float("least_reach", rbt_equilibrium.LEAST_REACH, "sequences played more rarely are pruned")
 _THREADS = flags.DEFINE_integer("threads", None, "threads to use; the result does not depend on it", lower_bound=1)
 _CHECK = flags.DEFINE_bool("check", False, "measure a written policy instead of solving")
 _POLICY = flags.DEFINE_string("policy", str(rbt_equilibrium.SHIPPED), "with --check, the file; by default the shipped one")
-_WORST = flags.DEFINE_float("worst", 0.003, "with --check, the largest exploitability that is accepted")
+_WORST = flags.DEFINE_float("worst", 0.0025, "with --check, the largest exploitability that is accepted")
 
 
 def main(argv):
@@ -50,16 +50,27 @@ def solve():
     enumerated = rbt_tree.enumeration(game)
     for mark, tree in zip("xo", enumerated.trees):
         print(f"{mark}: {tree.num_states:,} states, {tree.num_sequences:,} sequences", flush=True)
-    solver = rbt_equilibrium.CFRPlus(enumerated, **({} if _DISCOUNTED.value else {"discount": None}))
+    solver = rbt_equilibrium.CFRPlus(enumerated)
     rbt_equilibrium.solve(
         solver, iterations=_ITERATIONS.value, target_exploitability=_TARGET.value, checkpoint=checkpoint,
         checkpoint_every=_CHECKPOINT_EVERY.value, report_every=_REPORT_EVERY.value, report=Progress())
     policy = rbt_equilibrium.pruned_policy(
-        game, solver.average_plans(), least_probability=_LEAST_PROBABILITY.value, least_reach=_LEAST_REACH.value,
+        game, mixed(solver) if _MIX.value else solver.average_plans(), least_probability=_LEAST_PROBABILITY.value, least_reach=_LEAST_REACH.value,
         iterations=solver.iteration)
     rbt_equilibrium.save_policy(policy, _OUTPUT.value)
     size = pathlib.Path(_OUTPUT.value).stat().st_size
     print(f"wrote {_OUTPUT.value}: {size / 1e6:.2f} MB, exploitability {policy.exploitability:.6f} after pruning")
+
+
+def mixed(solver):
+    plans, losses = rbt_equilibrium.least_exploitable_plans(solver, report=show_mixing)
+    print(f"mixture of {len(solver.block_plans(0))} blocks: {describe(losses[::-1])}", flush=True)
+    return plans
+
+
+def show_mixing(player, responses, mixture):
+    print(f"mixing {'xo'[player]}: after {responses} best responses it loses {mixture.loss:.6f}; no mixture less than "
+          f"{mixture.bound:.6f}", flush=True)
 
 
 class Progress:

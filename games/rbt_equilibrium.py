@@ -1,14 +1,15 @@
-"""Equilibria of RBT by CFR+ and its discounted form, with the senses factored out.
+"""Equilibria of RBT by CFR+ with the senses factored out.
 
 CFR+: alternating updates, regrets floored at 0, linear averaging (Tammelin, "Solving Large Imperfect Information Games
-Using CFR+", 2014); iteration by iteration the same policies as OpenSpiel's CFRPlusSolver. Discounted CFR+: before iteration
-t the regrets are multiplied by (t-1)^alpha / ((t-1)^alpha + 1), and averaging is quadratic (after Brown and Sandholm,
-"Solving Imperfect-Information Games via Discounted Regret Minimization", 2019); the default, as it needs fewer iterations.
+Using CFR+", 2014); iteration by iteration the same policies as OpenSpiel's CFRPlusSolver. One iteration costs a few passes
+over the two trees (`rbt_passes.py`).
 
-One iteration costs a few passes over the two trees (`rbt_passes.py`). Results do not depend on the number of threads, nor
-on whether the solver was stopped and resumed.
+The average is also kept block by block, because a better one can be had at the end: the mixture of the blocks that is
+exploited least (`rbt_mixture.py`). Results do not depend on the number of threads, nor on whether the solver was stopped
+and resumed.
 """
 
+import functools
 import os
 import pathlib
 import tempfile
@@ -18,7 +19,7 @@ import numpy as np
 import pyspiel
 
 from tmdp_spiel.games import rbt_passes as passes
-from tmdp_spiel.games import rbt_policy, rbt_policy_file, rbt_tree
+from tmdp_spiel.games import rbt_mixture, rbt_policy, rbt_policy_file, rbt_tree
 
 SHIPPED = pathlib.Path(__file__).parent / "data" / "rbt_equilibrium.bin"
 LEAST_PROBABILITY = 0.003  # what is rarer is pruned, which makes the policy smaller and hardly worse
@@ -28,18 +29,19 @@ LEAST_REACH = 1e-6
 class CFRPlus:
     """CFR+ on an enumerated game, for both players.
 
-    discount:        alpha, the power in the discount of old regrets; None for no discount
-    averaging_power: the policy of iteration t counts t to this power; by default 2 with a discount, else 1
+    block: the number of iterations whose policies are averaged into one plan of `block_plans`
     """
 
-    def __init__(self, game, *, discount=1.5, averaging_power=None):
+    def __init__(self, game, *, block=10):
+        if block < 1:
+            raise ValueError(f"a block must have at least 1 iteration, not {block}")
         self.game = game
-        self.discount = discount
-        self.averaging_power = (1 if discount is None else 2) if averaging_power is None else averaging_power
+        self.block = block
         self.iteration = 0
         self._regrets = self._zeros()
         self._plans = self._zeros()  # the current policy in sequence form
-        self._total_plans = self._zeros()
+        self._total_plans = self._zeros()  # of the iterations since the last whole block
+        self._blocks = ([], [])  # per player the total plans of the whole blocks, as SparsePlans
         self._endings = self._zeros()
         self._values = [np.zeros(tree.num_states) for tree in game.trees]
         self._match_regrets(0, weight=0.0)
@@ -55,29 +57,37 @@ class CFRPlus:
 
     def iterate(self):
         """One iteration: each player in turn answers the other's current policy, and adds its own to the average."""
-        kept = self._kept_of_old_regrets()
         self.iteration += 1
         for player in (0, 1):
             tree = self.game.trees[player]
             weights = passes.move_weights(self.game, 1 - player, self._plans[1 - player])
             passes.ending_values(self.game, player, weights, passes.UTILITIES, self._endings[player])
             passes.update_regrets(tree.level_start, tree.first_sequence, tree.first_child, self._endings[player],
-                                  self._values[player], self._regrets[player], kept)
-            self._match_regrets(player, weight=float(self.iteration**self.averaging_power))
-
-    def _kept_of_old_regrets(self):
-        if self.discount is None:
-            return 1.0
-        power = float(self.iteration) ** self.discount
-        return power / (power + 1.0)
+                                  self._values[player], self._regrets[player])
+            self._match_regrets(player, weight=float(self.iteration))
+            if self.iteration % self.block == 0:
+                self._blocks[player].append(_sparse(self._total_plans[player]))
+                self._total_plans[player].fill(0.0)
 
     def average_plan(self, player):
-        """The weighted average of a player's policies so far, in sequence form."""
-        return self._total_plans[player] / sum(t**self.averaging_power for t in range(1, self.iteration + 1))
+        """The linearly weighted average of a player's policies so far, in sequence form."""
+        total = self._total_plans[player].copy()
+        for block in self._blocks[player]:
+            total[block.sequences] += block.reach
+        return total / _sum_to(self.iteration)
 
     def average_plans(self):
         """The averages of x and of o."""
         return [self.average_plan(player) for player in (0, 1)]
+
+    def block_plans(self, player):
+        """The average plan of each block of iterations, the last one perhaps not yet whole, as SparsePlans."""
+        totals = list(self._blocks[player])
+        if self.iteration % self.block:
+            totals.append(_sparse(self._total_plans[player]))
+        ends = [min((k + 1) * self.block, self.iteration) for k in range(len(totals))]
+        return [rbt_mixture.SparsePlan(total.sequences, total.reach / (_sum_to(end) - _sum_to(k * self.block)))
+                for k, (total, end) in enumerate(zip(totals, ends))]
 
     def best_response_values(self):
         """What x and o can each win against the other's average plan, in the game's utilities."""
@@ -106,21 +116,41 @@ class CFRPlus:
             with np.load(path, allow_pickle=False) as stored:  # reading an array checks its CRC-32
                 if str(stored["run"]) != self._run():
                     raise ValueError(f"{path} belongs to {stored['run']}; this is {self._run()}")
-                for name, array in self._checkpointed().items():
-                    array[:] = stored[name]
-                self.iteration = int(stored["iteration"])
+                iteration = int(stored["iteration"])
+                for player, mark in enumerate("xo"):
+                    self._regrets[player][:] = stored[f"regrets_{mark}"]
+                    self._total_plans[player][:] = stored[f"total_plan_{mark}"]
+                    self._blocks[player][:] = [
+                        rbt_mixture.SparsePlan(stored[f"block_{mark}{k}_sequences"], stored[f"block_{mark}{k}_reach"])
+                        for k in range(iteration // self.block)]
+                self.iteration = iteration
         except (zipfile.BadZipFile, EOFError, KeyError) as error:
             raise ValueError(f"{path} is not a complete checkpoint ({error}); delete it to solve from the start") from None
         self._match_regrets(0, weight=0.0)
         self._match_regrets(1, weight=0.0)
 
     def _run(self):
-        return f"{self.game.description}, discount {self.discount}, averaging power {self.averaging_power}"
+        return f"{self.game.description}, blocks of {self.block} iterations"
 
     def _checkpointed(self):
         """The arrays that the rest of the solver follows from."""
-        parts = {"regrets": self._regrets, "total_plan": self._total_plans}
-        return {f"{name}_{mark}": array for name, pair in parts.items() for mark, array in zip("xo", pair)}
+        arrays = {}
+        for player, mark in enumerate("xo"):
+            arrays[f"regrets_{mark}"] = self._regrets[player]
+            arrays[f"total_plan_{mark}"] = self._total_plans[player]
+            for k, block in enumerate(self._blocks[player]):
+                arrays[f"block_{mark}{k}_sequences"] = block.sequences
+                arrays[f"block_{mark}{k}_reach"] = block.reach
+        return arrays
+
+
+def _sparse(plan):
+    sequences = np.flatnonzero(plan).astype(np.int32)
+    return rbt_mixture.SparsePlan(sequences, plan[sequences])
+
+
+def _sum_to(iteration):
+    return iteration * (iteration + 1) // 2
 
 
 def solve(solver, *, iterations, target_exploitability=0.0, checkpoint=None, checkpoint_every=25, report_every=10,
@@ -148,6 +178,20 @@ def solve(solver, *, iterations, target_exploitability=0.0, checkpoint=None, che
             solver.save(checkpoint)
         if done:
             break
+
+
+def least_exploitable_plans(solver, *, report=None):
+    """The mixtures of a solver's blocks that best responses win least against: the plans of x and of o, and those winnings.
+
+    report: called with the player, the number of best responses so far, and the best Mixture of them.
+    """
+    plans, losses = [], []
+    for player in (0, 1):
+        blocks = solver.block_plans(player)
+        mixture = rbt_mixture.least_exploitable(solver.game, player, blocks, report=report and functools.partial(report, player))
+        plans.append(rbt_mixture.mixed_plan(solver.game, player, blocks, mixture.weights))
+        losses.append(mixture.loss)
+    return plans, losses
 
 
 def remove_unfinished(path):

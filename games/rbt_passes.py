@@ -67,6 +67,15 @@ def best_response_value(game, player, opponent_plan, endings=None, values=None):
     return float(values[0] + value_without_turn(game, player, weights, UTILITIES))
 
 
+def best_response(game, player, opponent_plan):
+    """The most that `player` can win against a plan of the opponent, and a plan without chance that wins it."""
+    tree = game.trees[player]
+    endings, values, plan = np.empty(tree.num_sequences), np.empty(tree.num_states), np.empty(tree.num_sequences)
+    value = best_response_value(game, player, opponent_plan, endings, values)
+    _best_plan(tree.level_start, tree.first_sequence, tree.first_child, tree.parent, endings, values, plan)
+    return value, plan
+
+
 def weight_of_positions(game, k, opponent_weights):
     """The chance, by the opponent's moves alone, of each position of ply k, where the player itself is to move."""
     num_positions = game.plies[k].num_positions
@@ -165,8 +174,22 @@ def best_values(level_start, first_sequence, first_child, endings, values):
 
 
 @numba.njit(cache=True, parallel=True)
-def update_regrets(level_start, first_sequence, first_child, endings, values, regrets, discount):
-    """One update, bottom-up: R(s, a) <- max(0, discount R(s, a) + q(s, a) - v(s)); the discount of CFR+ is 1.
+def _best_plan(level_start, first_sequence, first_child, parent, endings, values, plan):
+    """Top-down r(s, a) = r(parent of s) for the first a with e(s, a) + sum over the children c of v(c) = v(s), else 0."""
+    for level in range(len(level_start) - 1):
+        for s in numba.prange(level_start[level], level_start[level + 1]):
+            left = plan[parent[s]] if level > 0 else 1.0
+            for j in range(first_sequence[s], first_sequence[s + 1]):
+                value = endings[j]
+                for c in range(first_child[j], first_child[j + 1]):
+                    value += values[c]
+                plan[j] = left if value == values[s] else 0.0
+                left -= plan[j]
+
+
+@numba.njit(cache=True, parallel=True)
+def update_regrets(level_start, first_sequence, first_child, endings, values, regrets):
+    """One update of CFR+, bottom-up: R(s, a) <- max(0, R(s, a) + q(s, a) - v(s)).
 
     q(s, a) = e(s, a) + sum over the children c of v(c), and v(s) = sum over a of sigma(s, a) q(s, a) with sigma(s, .) in
     proportion to R(s, .), uniform if that is zero. Overwrites `endings` with q.
@@ -184,7 +207,7 @@ def update_regrets(level_start, first_sequence, first_child, endings, values, re
                 plain += value
             state_value = weighted / total if total > 0 else plain / (first_sequence[s + 1] - first_sequence[s])
             for j in range(first_sequence[s], first_sequence[s + 1]):
-                regrets[j] = max(0.0, discount * regrets[j] + endings[j] - state_value)
+                regrets[j] = max(0.0, regrets[j] + endings[j] - state_value)
             values[s] = state_value
 
 

@@ -1,5 +1,6 @@
 """The factored solver against OpenSpiel's, its checkpoints, and the files of its policies."""
 
+import dataclasses
 import os
 import pathlib
 import signal
@@ -14,7 +15,7 @@ import pytest
 from open_spiel.python import policy as policy_lib
 from open_spiel.python.algorithms import exploitability, expected_game_score, gambit
 
-from tmdp_spiel.games import rbt_equilibrium, rbt_policy_file, rbt_tree
+from tmdp_spiel.games import rbt_equilibrium, rbt_mixture, rbt_policy, rbt_policy_file, rbt_tree
 from tmdp_spiel.games.rbt_equilibrium import CFRPlus
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -25,16 +26,16 @@ WITHOUT_RULES = "python_rbt(start=x4o0x8o2x1,useful_senses=False,forced_wins=Fal
 X_CAN_WIN_AT_ONCE = "python_rbt(start=x0o8x1o4x5o3)"
 
 
-def solved(game_string, iterations, **options):
+def solved(game_string, iterations):
     game = pyspiel.load_game(game_string)
-    solver = CFRPlus(rbt_tree.enumeration(game), **options)
+    solver = CFRPlus(rbt_tree.enumeration(game))
     rbt_equilibrium.solve(solver, iterations=iterations)
     return game, solver
 
 
-def average_policy(game, solver):
+def policy_of_plans(game, solver, plans):
     return rbt_tree.array_policy(game, {
-        player: policy_of(solver.game.trees[player], solver.average_plan(player)) for player in (0, 1)})
+        player: policy_of(solver.game.trees[player], plans[player]) for player in (0, 1)})
 
 
 def policy_of(tree, plan):
@@ -47,7 +48,7 @@ def policy_of(tree, plan):
 def test_cfr_plus_is_openspiels_iteration_by_iteration(game_string):
     game = pyspiel.load_game(game_string)
     in_cpp = pyspiel.load_efg_game(gambit.export_gambit(game))  # the same game as a table, which C++ traverses quickly
-    theirs, ours = pyspiel.CFRPlusSolver(in_cpp), CFRPlus(rbt_tree.enumeration(game), discount=None)
+    theirs, ours = pyspiel.CFRPlusSolver(in_cpp), CFRPlus(rbt_tree.enumeration(game))
     for iteration in range(1, 31):
         theirs.evaluate_and_update_policy()
         ours.iterate()
@@ -61,7 +62,7 @@ def test_cfr_plus_is_openspiels_iteration_by_iteration(game_string):
 
 def test_average_policy_has_the_value_and_exploitability_that_openspiel_measures():
     game, solver = solved(TINY, 7)
-    policy = average_policy(game, solver)
+    policy = policy_of_plans(game, solver, solver.average_plans())
     best = solver.best_response_values()
     assert sum(best) / 2 == pytest.approx(exploitability.exploitability(game, policy), abs=1e-9)
     assert rbt_equilibrium.best_response_values(game, policy) == pytest.approx(best, abs=1e-12)
@@ -71,24 +72,41 @@ def test_average_policy_has_the_value_and_exploitability_that_openspiel_measures
     assert mdp.best_response()[0] == pytest.approx(best[0], abs=1e-12)
 
 
-@pytest.mark.parametrize("game_string", (SMALL, WITHOUT_RULES, MEDIUM))
-def test_discounted_cfr_plus_finds_the_same_value(game_string):
-    _, plain = solved(game_string, 60, discount=None)
-    _, discounted = solved(game_string, 60)
-    x, o = discounted.best_response_values()
-    assert -1e-12 <= (x + o) / 2 < 0.01
-    plain_x, plain_o = plain.best_response_values()
-    assert -o <= plain_x and -plain_o <= x
+@pytest.mark.parametrize("game_string", (TINY, SMALL, WITHOUT_RULES, X_CAN_WIN_AT_ONCE, MEDIUM))
+def test_the_mixture_of_blocks_is_less_exploitable_than_the_linear_average(game_string):
+    game, solver = solved(game_string, 60)
+    plans, (loss_x, loss_o) = rbt_equilibrium.least_exploitable_plans(solver)
+    assert -1e-12 <= (loss_x + loss_o) / 2 < 0.001
+    best_x, best_o = solver.best_response_values()
+    assert loss_o <= best_x + 1e-12 and loss_x <= best_o + 1e-12
+    measured = rbt_equilibrium.best_response_values(game, policy_of_plans(game, solver, plans))
+    assert measured == pytest.approx((loss_o, loss_x), abs=1e-12)
 
 
-def test_the_pruning_rules_do_not_change_the_value():
+def test_openspiel_measures_the_same_exploitability_of_the_mixture():
+    game, solver = solved(TINY, 25)
+    plans, losses = rbt_equilibrium.least_exploitable_plans(solver)
+    policy = policy_of_plans(game, solver, plans)
+    assert exploitability.exploitability(game, policy) == pytest.approx(sum(losses) / 2, abs=1e-9)
+
+
+def test_blocks_add_up_to_the_linear_average():
+    _, solver = solved(SMALL, 27)
+    weights = np.array([sum(range(1, 11)), sum(range(11, 21)), sum(range(21, 28))]) / sum(range(1, 28))
+    for player in (0, 1):
+        mixed = rbt_mixture.mixed_plan(solver.game, player, solver.block_plans(player), weights)
+        np.testing.assert_allclose(mixed, solver.average_plan(player), atol=1e-12)
+
+
+@pytest.mark.parametrize("start", ("x4o0x8o2x1", "x0o4x8o2"))
+def test_the_pruning_rules_do_not_change_the_value(start):
     intervals = []
     for useful_senses in (True, False):
         for forced_wins in (True, False):
-            game_string = f"python_rbt(start=x4o0x8o2x1,useful_senses={useful_senses},forced_wins={forced_wins})"
-            x, o = solved(game_string, 300)[1].best_response_values()
-            assert x + o < 2e-3
-            intervals.append((-o, x))
+            game_string = f"python_rbt(start={start},useful_senses={useful_senses},forced_wins={forced_wins})"
+            _, (loss_x, loss_o) = rbt_equilibrium.least_exploitable_plans(solved(game_string, 60)[1])
+            assert (loss_x + loss_o) / 2 < 1e-4
+            intervals.append((-loss_x, loss_o))
     assert max(low for low, _ in intervals) <= min(high for _, high in intervals) + 1e-12
 
 
@@ -103,12 +121,17 @@ def test_the_number_of_threads_changes_no_bit():
 def test_a_resumed_run_ends_with_the_same_bits(tmp_path):
     _, whole = solved(MEDIUM, 12)
     checkpoint = tmp_path / "checkpoint.npz"
-    for stop_after in (5, 6, 12):
+    for stop_after in (5, 6, 10, 12):
         solver = CFRPlus(whole.game)
         rbt_equilibrium.solve(solver, iterations=stop_after, checkpoint=checkpoint)
     assert solver.best_response_values() == whole.best_response_values()
     for player in (0, 1):
         np.testing.assert_array_equal(solver.average_plan(player), whole.average_plan(player))
+        resumed_blocks, whole_blocks = solver.block_plans(player), whole.block_plans(player)
+        assert len(resumed_blocks) == len(whole_blocks) == 2
+        for resumed_block, whole_block in zip(resumed_blocks, whole_blocks):
+            np.testing.assert_array_equal(resumed_block.sequences, whole_block.sequences)
+            np.testing.assert_array_equal(resumed_block.reach, whole_block.reach)
 
 
 def test_stops_at_the_target_and_reports(tmp_path):
@@ -126,8 +149,10 @@ def test_bad_checkpoints_are_refused(tmp_path):
     solver.save(checkpoint)
     with pytest.raises(ValueError, match="belongs to .*start=x4o0x8o2x1.*this is .*start=x0o4x8o2x1o7"):
         CFRPlus(rbt_tree.enumeration(pyspiel.load_game(TINY))).restore(checkpoint)
-    with pytest.raises(ValueError, match="discount"):
-        CFRPlus(solver.game, discount=None).restore(checkpoint)
+    with pytest.raises(ValueError, match="blocks of 10 iterations; this is .* blocks of 5 iterations"):
+        CFRPlus(solver.game, block=5).restore(checkpoint)
+    with pytest.raises(ValueError, match="at least 1 iteration, not 0"):
+        CFRPlus(solver.game, block=0)
     content = checkpoint.read_bytes()
     checkpoint.write_bytes(content[: len(content) // 2])
     with pytest.raises(ValueError, match="not a complete checkpoint"):
@@ -146,7 +171,8 @@ def command(folder, name, *more):
 def test_survives_being_killed_between_and_during_checkpoints(tmp_path):
     subprocess.run(command(tmp_path, "whole"), cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     checkpoint = tmp_path / "killed.npz"
-    sizes = set()
+    enumerated = rbt_tree.enumeration(pyspiel.load_game(MEDIUM))
+    iterations = [0]
     for during_write in (False, True, True, False):
         process = subprocess.Popen(command(tmp_path, "killed", "--resume"), cwd=ROOT, stdout=subprocess.DEVNULL)
         before = checkpoint.stat().st_mtime_ns if checkpoint.exists() else None
@@ -156,10 +182,12 @@ def test_survives_being_killed_between_and_during_checkpoints(tmp_path):
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
         assert process.returncode == -signal.SIGKILL, "the run was over before it could be killed"
-        sizes.add(checkpoint.stat().st_size)
+        solver = CFRPlus(enumerated)
+        solver.restore(checkpoint)
+        iterations.append(solver.iteration)
     subprocess.run(command(tmp_path, "killed", "--resume"), cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     assert (tmp_path / "killed.bin").read_bytes() == (tmp_path / "whole.bin").read_bytes()
-    assert len(sizes) == 1
+    assert iterations == sorted(set(iterations)), "every run went on from the checkpoint of the one before"
     assert not list(tmp_path.glob(".killed.npz.*")), "what an interrupted write left behind is removed"
 
 
@@ -232,3 +260,18 @@ def test_policies_that_are_not_arrays_are_refused_clearly():
         rbt_tree.build_tree_mdp(game, 0, general)
     with pytest.raises(ValueError, match="missing for player 1"):
         rbt_tree.build_tree_mdp(game, 0, {0: policy_lib.UniformRandomPolicy(game)})
+
+
+def test_a_changed_policy_is_not_answered_from_the_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMDP_SPIEL_CACHE", str(tmp_path))
+    monkeypatch.setattr(rbt_tree, "_WORTH_A_FILE", 0)
+    game, solver = solved(SMALL, 1)  # the average is the uniform policy
+    policy = rbt_equilibrium.pruned_policy(game, solver.average_plans())
+    support = policy.supports[1]
+    weight = np.random.default_rng(7).integers(1, 60000, len(support.weight)).astype(np.uint16)
+    changed = rbt_policy.SupportPolicy(game, (policy.supports[0], dataclasses.replace(support, weight=weight)), {})
+    first, second, again = (rbt_tree.build_tree_mdp(game, 0, opponent) for opponent in (policy, changed, policy))
+    assert len(list(tmp_path.glob("rbt_mdp_*"))) == 2
+    assert second.best_response()[0] == pytest.approx(rbt_equilibrium.best_response_values(game, changed)[0], abs=1e-12)
+    assert np.abs(first.reach - second.reach).max() > 1e-3
+    np.testing.assert_array_equal(first.reach, again.reach)
