@@ -1,11 +1,12 @@
 # `make run` and `make test` set up everything they need in .venv.
 
 PYTHON ?= python3
+SCALE ?= small
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: run test benchmark clean
+.PHONY: run test benchmark reproduce clean
 
 run: $(INSTALLED)
 	$(BIN)/python -m experiments.learn
@@ -15,6 +16,10 @@ test: $(INSTALLED)
 
 benchmark: $(INSTALLED)
 	$(BIN)/python -m experiments.benchmark
+
+# SCALE: small (minutes), medium, full, or a number in (0, 1]
+reproduce: $(INSTALLED)
+	$(BIN)/python -m experiments.reproduce --scale=$(SCALE)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info

@@ -24,5 +24,8 @@ setup(
         "matplotlib>=3.8",
         "tqdm>=4.60",
     ],
-    extras_require={"test": ["pytest>=8", "hypothesis>=6", "setuptools>=70.1"]},
+    extras_require={
+        "cluster": ["distributed>=2024.1"],
+        "test": ["pytest>=8", "hypothesis>=6", "setuptools>=70.1", "distributed>=2024.1"],
+    },
 )

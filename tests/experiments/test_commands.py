@@ -1,6 +1,5 @@
 """The experiment binaries, as a user runs them."""
 
-import json
 import pathlib
 import subprocess
 import sys
@@ -23,21 +22,6 @@ def test_learn_prints_a_table_and_draws_a_picture(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "exact best response" in done.stdout and "LUCB-T" in done.stdout
     assert (tmp_path / "learn_kuhn_poker.png").stat().st_size > 10_000
-
-
-def test_stopping_times_go_on_where_they_were_stopped(tmp_path):
-    path = tmp_path / "runs.jsonl"
-    flags = ["--games=kuhn", "--tolerances=0.3", "--unions=tight", "--processes=1", f"--output={path}"]
-    first = command("stopping_times", "--seeds=1", *flags)
-    assert first.returncode == 0, first.stderr
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
-    assert len(rows) == 6 and all(row["gap"] <= 0.3 for row in rows)
-
-    second = command("stopping_times", "--seeds=2", *flags)
-    assert second.returncode == 0, second.stderr
-    assert "6 new runs" in second.stdout
-    again = [json.loads(line) for line in path.read_text().splitlines()]
-    assert again[:6] == rows and len(again) == 12
 
 
 def test_coverage_reports_every_player():
@@ -67,8 +51,6 @@ def test_episode_costs_say_why_an_algorithm_cannot():
     "module, flag, message",
     [
         ("learn", "--game=leduck", "leduc"),
-        ("stopping_times", "--unions=loose", "tight, paper"),
-        ("stopping_times", "--tolerances=2", "between 0 and 1"),
         ("learn", "--episodes=0", "positive integer"),
     ],
 )

@@ -1,0 +1,53 @@
+"""The paper's experiments in one command: stopping times, value gap and regret, all tables and figures.
+
+    python -m experiments.reproduce --scale=small
+
+Leaves runs/, figures/ and tables.md in --output. Tables: the paper's figures beside ours, and for each ordering that
+the paper claims whether it holds at our number of runs (sign-flip permutation test on the differences of the runs with
+the same seed, two-sided, p <= 0.05). Interrupted and started again, it goes on with the runs that are missing. Every
+hyper-parameter of the learning curves is a flag as well, such as --UCBT_c=0.5; they are listed by --helpfull.
+"""
+
+import os
+import time
+
+import matplotlib
+from absl import flags
+
+from experiments.sweep import curve_flags, curves, figure, stopping_flags, tables
+from experiments.sweep import flags as sweep_flags
+from tmdp_spiel import storage
+
+flags.adopt_module_key_flags(sweep_flags)
+flags.adopt_module_key_flags(curve_flags)
+flags.adopt_module_key_flags(stopping_flags)
+
+
+def main() -> None:
+    matplotlib.use("Agg")
+    start = time.perf_counter()
+    panels, stopping = curve_flags.panels(), stopping_flags.configurations()
+    results = sweep_flags.carry_out([*stopping, *curve_flags.configurations(panels)])
+    stopped, learned = (
+        [each for each in results if each["configuration"]["experiment"] == kind] for kind in ("stopping", "learning")
+    )
+    sections = {
+        "Stopping times on Kuhn poker, in millions of episodes": tables.stopping_times(stopped),
+        "Value gap at the end": tables.final_measures("value_gap", panels, learned),
+        "Regret at the end": tables.final_measures("regret", panels, learned),
+        "The paper's orderings": tables.claims(stopped, panels, learned),
+        "Time": tables.times(results),
+    }
+    text = "\n\n".join(f"## {title}\n\n{table}" for title, table in sections.items()) + "\n"
+    path = os.path.join(sweep_flags.output(), "tables.md")
+    with storage.replacing(path) as file:
+        file.write(text)
+    figure.draw_all(
+        [(panel, curves.of_panel(panel, learned)) for panel in panels], os.path.join(sweep_flags.output(), "figures")
+    )
+    print(text)
+    print(f"{path} and {sweep_flags.output()}/figures after {(time.perf_counter() - start) / 60:.1f} minutes")
+
+
+if __name__ == "__main__":
+    sweep_flags.run_binary(main)

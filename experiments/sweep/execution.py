@@ -1,0 +1,159 @@
+"""Carries out the runs of a sweep that are missing from the store: on this machine's cores, or on a Dask cluster."""
+
+import collections
+import concurrent.futures
+import contextlib
+import multiprocessing
+import multiprocessing.connection
+import os
+import signal
+import threading
+
+import tmdp_spiel as ts
+from experiments.sweep import run, store
+from experiments.sweep.data import PLAYERS
+from experiments.sweep.progress import Progress
+
+_SECONDS_TO_CONNECT = 20
+_SECONDS_BETWEEN_UPDATES = 1.0
+_NO_WORKERS = (concurrent.futures.BrokenExecutor, concurrent.futures.CancelledError)
+
+
+class SweepStopped(RuntimeError):
+    """The sweep did not get to its end; what it finished is kept."""
+
+
+def carry_out(
+    configurations: list[dict],
+    results: store.Store,
+    *,
+    processes: int = 1,
+    scheduler: str | None = None,
+    use_progress: bool = True,
+    mix_code: bool = False,
+) -> list[dict]:
+    """The results of all configurations, in their order, each found in the store or run now and kept there."""
+    found = results.find_all(configurations)
+    done = {run.key(result["configuration"]): result for result in found}
+    wanted = {run.key(each): each for each in configurations}
+    missing = [each for key, each in wanted.items() if key not in done]
+    _check_continuation(list(done.values()), missing, mix_code)
+    games = list(dict.fromkeys(each["game"] for each in missing))
+    missing.sort(key=lambda each: (games.index(each["game"]), each["seed"]))
+    progress = Progress(list(done.values()), missing, use_progress)
+    with _saying_how_to_go_on(results, list(wanted.values())), progress:
+        failures = _run_all(missing, done, results, progress, processes, scheduler) if missing else []
+    if failures:
+        reasons = "\n".join(f"{reason} ({number} runs)" for reason, number in collections.Counter(failures).items())
+        raise SweepStopped(f"some runs could not be done; all others are kept in {results.directory}:\n{reasons}")
+    return [done[key] for key in wanted]
+
+
+def _run_all(missing, done, results, progress, processes, scheduler) -> list[str]:
+    """Runs what is missing, adds it to `done` and to the store as it arrives, and returns why some runs failed."""
+    failures = []
+    if scheduler is None:
+        _fill_caches(missing)
+    with _executor(min(processes, len(missing)), scheduler) as (pool, workers):
+        progress.workers = workers
+        waiting = {pool.submit(run.perform, each): each for each in missing}
+        while waiting:
+            finished, _ = concurrent.futures.wait(waiting, _SECONDS_BETWEEN_UPDATES, concurrent.futures.FIRST_COMPLETED)
+            for future in finished:
+                asked = waiting.pop(future)
+                try:
+                    result = done[run.key(asked)] = future.result()
+                except _NO_WORKERS:
+                    raise
+                except Exception as error:
+                    failures.append(f"{_name(asked)}: {type(error).__name__}: {error}")
+                    progress.failed(asked)
+                else:
+                    results.keep(result)
+                    progress.kept(result)
+            progress.show()
+    return failures
+
+
+def _check_continuation(found: list[dict], missing: list[dict], mix_code: bool) -> None:
+    """Refuses to begin runs that could not be averaged with those that are there."""
+    store.check_comparable(found, mix_code)
+    begun = {run.kind(each) for each in missing}
+    for result in found:
+        asked, made_by = result["configuration"], result["code"]
+        if run.kind(asked) in begun and not mix_code and store.version(made_by) != store.version(run.code()):
+            raise store.RefusedResult(
+                f"some runs of {_name(asked)}, were made by other code (revision {made_by['git_revision'][:12]}) than "
+                f"the missing ones would be ({run.code()['git_revision'][:12]}); {store.WHAT_TO_DO}"
+            )
+
+
+def _name(configuration: dict) -> str:
+    return f"{configuration['algorithm']} on {configuration['game']}, player {PLAYERS[configuration['player']]}"
+
+
+def _fill_caches(configurations: list[dict]) -> None:
+    """Solves for opponents and builds large trees once, so that the workers open files instead."""
+    for game, player, iterations in sorted(
+        {(each["game"], each["player"], each["iterations"] or 0) for each in configurations}
+    ):
+        loaded = ts.load_game(game)
+        opponent = ts.equilibrium(loaded, iterations) if iterations else ts.equilibrium(loaded)
+        if game == "rbt":
+            ts.build_tree(loaded, player, opponent)
+
+
+@contextlib.contextmanager
+def _saying_how_to_go_on(results: store.Store, configurations: list[dict]):
+    """Turns Ctrl-C and the loss of the workers into a message: what is kept, and what to do."""
+    try:
+        yield
+    except (KeyboardInterrupt, *_NO_WORKERS) as error:
+        interrupted = isinstance(error, KeyboardInterrupt)
+        kept = sum(results.path(each).exists() for each in configurations)
+        raise SweepStopped(
+            f"{'interrupted' if interrupted else 'the workers died, perhaps for want of memory'}: {kept} of "
+            f"{len(configurations)} runs are kept in {results.directory}; the same command goes on with the rest"
+            f"{'' if interrupted else ', with fewer --processes if it happens again'}"
+        ) from None
+
+
+@contextlib.contextmanager
+def _executor(processes: int, scheduler: str | None):
+    """A concurrent.futures executor and the number of runs that it does at a time; it ends at once on an exception."""
+    if scheduler is not None:
+        with _connect(scheduler) as client:
+            yield client.get_executor(pure=False), max(1, sum(client.nthreads().values()))
+        return
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(processes, mp_context=context, initializer=_start_worker) as pool:
+        try:
+            yield pool, processes
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for child in multiprocessing.active_children():
+                child.terminate()
+            raise
+
+
+def _start_worker() -> None:
+    """Ctrl-C is the parent's to handle; a worker whose parent is gone ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process().sentinel
+
+    def watch():
+        multiprocessing.connection.wait([parent])
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _connect(scheduler: str):
+    try:
+        import distributed
+    except ImportError:
+        raise SweepStopped("--scheduler needs Dask: pip install 'tmdp-spiel[cluster]'") from None
+    try:
+        return distributed.Client(scheduler, timeout=_SECONDS_TO_CONNECT, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise SweepStopped(f"no Dask scheduler answers at {scheduler}: {error}") from None

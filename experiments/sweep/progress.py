@@ -1,0 +1,65 @@
+"""How far a sweep has come: one bar, on a terminal."""
+
+import collections
+import contextlib
+import os
+import sys
+
+import tqdm
+
+from experiments.sweep import run
+
+
+class Progress(contextlib.AbstractContextManager):
+    """One bar for the sweep: runs done, running and left, and the time remaining.
+
+    A run is expected to take as long as the mean of the finished ones that differ from it in the seed alone; while
+    there is none, as long as the mean of these means.
+    """
+
+    def __init__(self, found: list[dict], missing: list[dict], use_progress: bool):
+        self.total, self.done, self.workers = len(found) + len(missing), len(found), 1
+        self._left = collections.Counter(run.kind(each) for each in missing)
+        self._seconds = collections.defaultdict(list)
+        for result in found:
+            self._seconds[run.kind(result["configuration"])].append(result["timing"]["seconds"])
+        silent = not use_progress or bool(os.environ.get("CI")) or not sys.stderr.isatty()
+        layout = "{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} runs{postfix} [{elapsed}]"
+        self._bar = tqdm.tqdm(
+            total=self.total, initial=self.done, bar_format=layout, disable=silent, dynamic_ncols=True
+        )
+        self.show()
+
+    def kept(self, result: dict) -> None:
+        kind = run.kind(result["configuration"])
+        self._left[kind] -= 1
+        self._seconds[kind].append(result["timing"]["seconds"])
+        self.done += 1
+        self._bar.update()
+
+    def failed(self, configuration: dict) -> None:
+        self._left[run.kind(configuration)] -= 1
+
+    def show(self) -> None:
+        left = sum(self._left.values())
+        running = min(left, self.workers)
+        self._bar.set_postfix_str(f"{running} running, {left - running} waiting, {self.remaining()} left")
+
+    def remaining(self) -> str:
+        """The time that what is left should take, in words."""
+        means = {kind: sum(each) / len(each) for kind, each in self._seconds.items()}
+        if not means:
+            return "unknown time"
+        typical = sum(means.values()) / len(means)
+        seconds = sum(number * means.get(kind, typical) for kind, number in self._left.items()) / self.workers
+        return (
+            f"{seconds:.0f} s"
+            if seconds < 100
+            else f"{seconds / 60:.0f} min"
+            if seconds < 6000
+            else f"{seconds / 3600:.1f} h"
+        )
+
+    def __exit__(self, *exception):
+        self._bar.close()
+        return None

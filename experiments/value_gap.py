@@ -1,0 +1,27 @@
+"""Panels a to d of the paper's figure: the value gap of the recommended policy on Leduc poker and RBT.
+
+    python -m experiments.value_gap --games=leduc
+    python -m experiments.value_gap --games=rbt --algorithms=UCBT,UCT --episodes=100000 --runs=5
+
+Every run is kept as it ends, and holds the regret as well: experiments.regret finds the runs that it shares. Started
+again, the command goes on with the runs that are missing. experiments.plot draws what is stored. Every
+hyper-parameter is a flag as well, such as --UCBT_c=0.5; they are listed by --helpfull.
+"""
+
+from absl import flags
+
+from experiments.sweep import curve_flags, tables
+from experiments.sweep import flags as sweep_flags
+
+flags.adopt_module_key_flags(sweep_flags)
+flags.adopt_module_key_flags(curve_flags)
+
+
+def main() -> None:
+    panels = curve_flags.panels("value_gap")
+    results = sweep_flags.carry_out(curve_flags.configurations(panels))
+    print(tables.final_measures("value_gap", panels, results))
+
+
+if __name__ == "__main__":
+    sweep_flags.run_binary(main)

@@ -1,0 +1,95 @@
+"""The store: a result is found whole and of the configuration asked for, or refused."""
+
+import json
+
+import pytest
+
+from experiments.sweep import curves, run, store
+from tmdp_spiel import storage
+
+
+def asked(seed=0, c=1.0, **more):
+    return {**run.configuration("learning", "leduc", 0, "UCT", {"c": c}, seed, 100), **more}
+
+
+def result(seed=0, source="s", environment="e", **more):
+    return {
+        "configuration": asked(seed, **more),
+        "code": {"source": source, "git_revision": f"revision of {source}"},
+        "environment": {"sha256": environment},
+        "outcome": {"episode": [1, 100], "regret": [0.1 + seed, 1 / 3], "value_gap": [1.0, 0.5]},
+        "timing": {"seconds": 1.0},
+    }
+
+
+@pytest.fixture
+def results(tmp_path):
+    return store.Store(tmp_path)
+
+
+def test_what_is_kept_is_found_to_the_last_bit(results):
+    assert results.find(asked()) is None
+    results.keep(result())
+    assert results.find(asked()) == result()
+    for other in (asked(1), asked(c=2.0), asked(player=1), asked(episodes=101), asked(iterations=7), asked(game="rbt")):
+        assert results.find(other) is None
+        assert results.path(other) != results.path(asked())
+
+
+@pytest.mark.parametrize("damage", [lambda text: text[:-20], lambda text: text.replace("0.5", "0.4"), lambda text: ""])
+def test_a_damaged_file_is_refused_and_named(results, damage):
+    results.keep(result())
+    results.keep(result(1))
+    path = results.path(asked())
+    path.write_text(damage(path.read_text()))
+    with pytest.raises(store.RefusedResult, match=f"{path} is truncated or was altered; remove it"):
+        results.find_all([asked(1), asked()])
+    path.unlink()
+    assert results.find_all([asked(1), asked()]) == [result(1)]
+
+
+def test_a_run_of_another_configuration_is_refused(results):
+    path = results.path(asked())
+    storage.write_checked_json(path, result(seed=1))
+    with pytest.raises(store.RefusedResult, match="another configuration"):
+        results.find(asked())
+
+
+def test_every_refused_file_is_named_at_once(results):
+    for seed in range(3):
+        results.keep(result(seed))
+        results.path(asked(seed)).write_text("")
+    with pytest.raises(store.RefusedResult) as refused:
+        results.find_all([asked(seed) for seed in range(3)])
+    assert str(refused.value).count("truncated") == 3
+
+
+def test_runs_of_different_code_are_not_averaged_unless_asked():
+    assert store.check_comparable([result(0), result(1)]) == []
+    mixed = [result(0), result(1, source="t")]
+    with pytest.raises(store.RefusedResult, match="UCT on leduc as player x were made by different code.*--mix_code"):
+        store.check_comparable(mixed)
+    assert "runs of different code are averaged" in store.check_comparable(mixed, mix_code=True)[0]
+    warnings = store.check_comparable([result(0), result(0, source="t", c=2.0)])
+    assert warnings == ["different algorithms were run by different versions of the code"]
+
+
+def test_a_new_revision_of_the_same_source_is_the_same_code():
+    later = result(1)
+    later["code"]["git_revision"] = "another"
+    assert store.check_comparable([result(0), later]) == []
+
+
+def test_runs_against_different_opponents_are_refused_always():
+    with pytest.raises(store.RefusedResult, match="met different opponents"):
+        store.check_comparable([result(0), result(1, environment="f")], mix_code=True)
+
+
+def test_curves_are_means_over_the_seeds_that_were_asked_for():
+    panel = {"measure": "regret", "curves": {"UCT": [asked(0), asked(1), asked(2)], "UCBT": []}}
+    found = curves.of_panel(panel, json.loads(json.dumps([result(1), result(0), result(0, c=2.0)])))
+    assert list(found) == ["UCT"]
+    assert found["UCT"].seeds == (0, 1)
+    assert found["UCT"].mean.tolist() == pytest.approx([0.6, 1 / 3])
+    assert found["UCT"].error.tolist() == pytest.approx([0.5, 0.0])
+    assert found["UCT"].final == {0: 1 / 3, 1: 1 / 3}

@@ -1,0 +1,78 @@
+"""The tables, from results made up for the purpose."""
+
+import pytest
+
+from experiments.sweep import data, run, tables
+
+
+def stopped(algorithm, seed, episodes, gap=0.0, player=0, **hyper_parameters):
+    asked = run.configuration(
+        "stopping", "kuhn", player, algorithm, {"epsilon": 0.1, "delta": 0.1, **hyper_parameters}, seed
+    )
+    return {"configuration": asked, "outcome": {"episodes": episodes, "gap": gap}}
+
+
+def learned(panel, algorithm, seed, final):
+    asked = run.configuration("learning", panel["game"], panel["player"], algorithm, {}, seed, 100)
+    return {"configuration": asked, "outcome": {"episode": [1, 100], panel["measure"]: [1.0, final]}}
+
+
+def made_up(letter, finals):
+    """A panel and its results; finals: by algorithm, by seed."""
+    panel = next(each for each in data.PANELS if each["panel"] == letter)
+    results = [
+        learned(panel, algorithm, seed, final) for algorithm, each in finals.items() for seed, final in enumerate(each)
+    ]
+    asked = {
+        algorithm: [each["configuration"] for each in results if each["configuration"]["algorithm"] == algorithm]
+        for algorithm in finals
+    }
+    return {**panel, "curves": asked}, results
+
+
+def test_stopping_times_stand_under_the_papers():
+    results = [
+        stopped("LUCB", 0, 100_000, 0.02),
+        stopped("LUCB", 1, 140_000),
+        stopped("LUCBT", 0, 500_000, union="tight"),
+    ]
+    lines = tables.stopping_times(results).splitlines()
+    assert lines[0] == "| player | algorithm | union | kuhn, 0.1 | largest gap / epsilon |"
+    assert lines[2:] == [
+        "| x | LUCB | *the paper* | *0.114 ± 7.3%* |  |",
+        "| x | LUCB | none | 0.120 ± 16.7% | 0.200 |",
+        "| x | LUCB-T | *the paper* | *0.531 ± 4.8%* |  |",
+        "| x | LUCB-T | tight | 0.500 | 0.000 |",
+    ]
+
+
+def test_final_measures():
+    panel, results = made_up("e", {"UCBT": [1200.0, 1400.0], "UCT": [0.02, 0.04], "OPF": []})
+    lines = tables.final_measures("regret", [panel], results).splitlines()
+    assert lines[0] == "| Regret | leduc x (2 runs of 100 episodes) |"
+    assert lines[2:] == ["| UCB-T | 1,300 ± 100 |", "| UCT | 0.0300 ± 0.0100 |", "| OPF | — |"]
+    assert tables.mean_and_error([0.0, 0.0]) == "0 ± 0"
+
+
+def test_claims_are_judged_where_both_sides_have_runs():
+    stopping = [
+        stopped(algorithm, seed, episodes + seed, **union)
+        for algorithm, episodes, union in (("LUCB", 1e5, {}), ("LUCBT", 2e5, {"union": "paper"}))
+        for seed in range(6)
+    ]
+    leduc, leduc_results = made_up("e", {"UCBT": [10.0] * 6, "OPF": [20.0] * 6})
+    rbt, rbt_results = made_up("g", {"UCBT": [10.0] * 6, "OPF": [5.0] * 6})
+    lines = tables.claims(stopping, [leduc, rbt], leduc_results + rbt_results).splitlines()[2:]
+    assert [line.split(" | ")[1:] for line in lines] == [
+        ["kuhn x, 0.1, union paper", "LUCB < LUCB-T", "0.1, 0.2", "0.031", "holds |"],
+        ["leduc x (e)", "UCB-T < OPF", "10, 20", "0.031", "holds |"],
+        ["rbt x (g)", "UCB-T < OPF", "10, 5", "0.031", "does not hold |"],
+        ["leduc x and rbt x", "OPF / UCB-T", "2 to 0.5", "0.031", "does not hold |"],
+    ]
+
+
+@pytest.mark.parametrize("fraction, runs, episodes", [(1.0, 50, None), (0.1, 5, 0.1), (1e-6, 2, 1000)])
+def test_scales(fraction, runs, episodes):
+    full = data.SCALES["full"]["leduc"]["episodes"]
+    expected = {None: full, 0.1: full // 10, 1000: 1000}[episodes]
+    assert data.scaled(fraction)["leduc"] == {"runs": runs, "episodes": expected}
