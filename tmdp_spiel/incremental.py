@@ -62,7 +62,7 @@ def new_estimates(tree, optimistic: bool) -> Estimates:
     return estimates
 
 
-@numba.njit(cache=True)
+@tree_pass
 def refresh_all(links, estimates, lam, optimistic):
     for state in range(len(links.parent) - 1, -1, -1):
         refresh(links, estimates, state, lam, optimistic)

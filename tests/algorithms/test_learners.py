@@ -11,6 +11,7 @@ import tmdp_spiel as ts
 
 LEARNERS = {
     "UCBT": (ts.UCBT, dict(c=0.1)),
+    "UCBT adaptive": (ts.UCBT, dict(c=0.1, baseline="adaptive")),
     "LUCBT": (ts.LUCBT, dict(bound="simple", c=0.1, epsilon=0.001)),
     "LUCBTUniform": (ts.LUCBTUniform, dict(bound="simple", c=0.1, epsilon=0.001)),
     "LUCB": (ts.LUCB, dict(epsilon=0.01)),

@@ -14,29 +14,39 @@ SETTINGS = {
     "paper": dict(bound="theory", union="paper"),
     "optimistic": dict(bound="simple", optimistic=True),
     "transitions": dict(bound="simple", c=0.2, estimator="transitions"),
+    "adaptive": dict(bound="simple", c=0.1, baseline="adaptive"),
 }
 
 
 class Observer:
     """Counts kept from what a learner plays and sees, without looking inside it."""
 
-    def __init__(self, tree, baseline):
+    def __init__(self, tree, baseline, adaptive=False):
+        self.adaptive = adaptive
         self.tree, self.baseline, self.policies = tree, baseline, brute_force.policies(tree)
-        self.episodes = 0
+        self.episodes, self.returns = 0, []
         self.plays = np.zeros(tree.num_sequences, np.int64)
-        self.totals = np.zeros(tree.num_sequences)
+        self.ended, self.returned = np.zeros(tree.num_sequences), np.zeros(tree.num_sequences)
         self.state_visits = np.zeros(tree.num_states, np.int64)
         self.sequence_visits = np.zeros(tree.num_sequences, np.int64)
 
     def see(self, policy, ended_on, value):
         self.episodes += 1
         self.plays[list(policy)] += 1
-        self.totals[ended_on] += value - self.baseline
+        self.returns.append(value)
+        self.ended[ended_on] += 1
+        self.returned[ended_on] += value
+        if self.adaptive and self.episodes in (16, 32, 64, 128, 256):
+            self.baseline = np.mean(self.returns[0 if self.episodes == 16 else self.episodes // 2 :])
         while ended_on != self.tree.num_sequences:
             state = int(np.searchsorted(self.tree.first_sequence, ended_on, side="right")) - 1
             self.state_visits[state] += 1
             self.sequence_visits[ended_on] += 1
             ended_on = self.tree.parent[state]
+
+    @property
+    def totals(self):
+        return self.returned - self.baseline * self.ended
 
     def estimate(self, policy, estimator):
         if estimator == "counts":
@@ -67,7 +77,7 @@ def written_out_lambda(learner, t):
 def test_every_plan_maximises_the_upper_bound_on_kuhn(setting, player, mdp_of):
     mdp = mdp_of("kuhn", player)
     learner = ts.UCBT(mdp.tree, seed=player, **SETTINGS[setting])
-    observer = Observer(mdp.tree, learner.baseline)
+    observer = Observer(mdp.tree, learner.baseline, learner.adaptive)
     rng = np.random.default_rng(1)
     for t in range(1, 300):
         lam = written_out_lambda(learner, t)
@@ -81,6 +91,7 @@ def test_every_plan_maximises_the_upper_bound_on_kuhn(setting, player, mdp_of):
         learner.learn(ended_on, value)
         observer.see(policy, ended_on, value)
         np.testing.assert_array_equal(learner.plays, observer.plays)
+        assert learner.baseline == pytest.approx(observer.baseline, abs=1e-12)
 
 
 def test_every_sequence_is_played_before_any_bound_counts(mdp_of):
@@ -106,9 +117,20 @@ def test_regret_grows_slower_and_slower(name, player, mdp_of):
     assert trace.value_gap[-1] < 0.005 * mdp.tree.utility_range
 
 
-def test_theory_refuses_a_baseline(mdp_of):
+@pytest.mark.parametrize("baseline", [0.5, "adaptive"])
+def test_theory_refuses_a_baseline(baseline, mdp_of):
     with pytest.raises(ValueError, match="baseline=0"):
-        ts.UCBT(mdp_of("kuhn", 0).tree, bound="theory", baseline=0.5)
+        ts.UCBT(mdp_of("kuhn", 0).tree, bound="theory", baseline=baseline)
+
+
+def test_a_wrong_baseline_is_named(mdp_of):
+    tree = mdp_of("kuhn", 0).tree
+    with pytest.raises(ValueError, match="adaptive"):
+        ts.UCBT(tree, baseline="moving")
+    with pytest.raises(ValueError, match=r"\[0, 1\]"):
+        ts.UCBT(tree, baseline=1.5)
+    with pytest.raises(ValueError, match="transitions"):
+        ts.UCBT(tree, baseline="adaptive", estimator="transitions")
 
 
 def test_growth_matches_the_written_out_widths(mdp_of):

@@ -36,7 +36,7 @@ class LUCBT(policy_arms.PolicyArms):
         c: float = 1.0,
         union: str = "tight",
         estimator: str = "counts",
-        baseline: float | None = None,
+        baseline: float | str | None = None,
         optimistic: bool = False,
         seed: int = 0,
     ):

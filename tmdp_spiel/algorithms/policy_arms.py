@@ -2,7 +2,7 @@
 
 The estimate of all policies at once (R(j) and n(j) per sequence), and the plans that maximise it or its upper bound.
 R(j) sums return - baseline over the episodes that ended on j: the estimate is unbiased for any baseline, but what was never
-seen counts as a return of `baseline`.
+seen counts as a return of `baseline`. An adaptive baseline follows what the learner has been winning: docs/theory.md, section 4.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ import numpy as np
 from tmdp_spiel import confidence, incremental, planning
 from tmdp_spiel.algorithms.learner import Learner, choice, positive
 from tmdp_spiel.decision_tree import PLAN_DTYPE, DecisionTree
-from tmdp_spiel.kernels import kernel
+from tmdp_spiel.kernels import kernel, tree_pass
 
 ESTIMATORS = ("counts", "transitions")
+_LEAST_EPISODES = 16  # before an adaptive baseline is set for the first time
 
 # estimates: see `incremental`;  state_visits, sequence_visits, work: for estimator="transitions", else empty;
 # forced, stack: scratch, one entry per state;  root_total: what episodes without an own decision returned above baseline
@@ -25,6 +26,9 @@ Arms = collections.namedtuple(
     "Arms",
     ["estimates", "state_visits", "sequence_visits", "work", "forced", "stack", "root_total", "optimistic", "baseline", "seed"],
 )
+# value: float64[1];  for an adaptive one, else empty: ended: int32[J + 1], the episodes that ended on each sequence, the
+# root last;  recent: float64[3], returns and number of the episodes since it was set, and the number before
+Baseline = collections.namedtuple("Baseline", ["value", "ended", "recent"])
 # A policy, worked out at the states it can reach: plan[s] for s in reached[: number[0]].
 Policy = collections.namedtuple("Policy", ["plan", "reached", "number"])
 
@@ -39,7 +43,8 @@ class PolicyArms(Learner):
     bound:     "theory", the width of Theorem 1, or "simple", that of the paper's experiments with constant c
     union:     for "theory": "tight" or as in the "paper"; see `confidence`
     estimator: "counts", which Theorem 1 is about, or "transitions", products of empirical transition probabilities
-    baseline:  the return that something never seen counts as; 0 for "theory", which needs it, and 1/2 for "simple"
+    baseline:  the return that something never seen counts as, in [0, 1]; or "adaptive": the mean return since it was last
+               set, which is done whenever the episodes have doubled. 0 for "theory", which needs it, and 1/2 for "simple"
     optimistic: treat a sequence never played as played once, instead of playing each once first
     """
 
@@ -50,11 +55,16 @@ class PolicyArms(Learner):
         self.estimator = choice("estimator", estimator, ESTIMATORS)
         self.c = positive("c", c)
         self.delta = confidence.check_probability("delta", delta)
-        self.baseline = float(baseline) if baseline is not None else (0.0 if bound == "theory" else 0.5)
-        if not 0.0 <= self.baseline <= 1.0:
-            raise ValueError(f"baseline must lie in [0, 1], the scale of returns, not {baseline}")
-        if bound == "theory" and self.baseline != 0.0:
+        self.adaptive = isinstance(baseline, str) and choice("baseline", baseline, ("adaptive",)) == "adaptive"
+        if baseline is None:
+            baseline = 0.0 if bound == "theory" else 0.5
+        first_baseline = 0.5 if self.adaptive else float(baseline)
+        if not 0.0 <= first_baseline <= 1.0:
+            raise ValueError(f"baseline must be 'adaptive' or lie in [0, 1], the scale of returns, not {baseline}")
+        if bound == "theory" and (self.adaptive or first_baseline != 0.0):
             raise ValueError("the width of Theorem 1 (bound='theory') needs baseline=0; with bound='simple' it is free")
+        if self.adaptive and estimator == "transitions":
+            raise ValueError("estimator='transitions' does not depend on the baseline where it has data: give it a number")
         self.optimistic = bool(optimistic)
         transitions = estimator == "transitions"
         self._arms = Arms(
@@ -66,9 +76,19 @@ class PolicyArms(Learner):
             stack=np.empty(tree.num_states, np.int32),
             root_total=np.zeros(1),
             optimistic=self.optimistic,
-            baseline=self.baseline,
+            baseline=Baseline(
+                value=np.array([first_baseline]),
+                ended=np.zeros(tree.num_sequences + 1 if self.adaptive else 0, np.int32),
+                recent=np.zeros(3),
+            ),
             seed=self.seed,
         )
+        self._recommended = new_policy(tree)
+
+    @property
+    def baseline(self) -> float:
+        """The return that something never seen counts as now."""
+        return float(self._arms.baseline.value[0])
 
     @property
     def plays(self) -> np.ndarray:
@@ -87,9 +107,8 @@ class PolicyArms(Learner):
     def recommended_value(self, mdp) -> float:
         if self.estimator == "transitions":
             return super().recommended_value(mdp)
-        policy = new_policy(self.tree)
-        best_plan(self.tree.links, self._arms, -1, self.episodes, policy)
-        return mdp.to_utility(policy_value(self.tree.links, mdp.chances, policy))
+        best_plan(self.tree.links, self._arms, -1, self.episodes, self._recommended)
+        return mdp.to_utility(policy_value(self.tree.links, mdp.chances, self._recommended))
 
     def _whole(self, policy: Policy) -> np.ndarray:
         """A policy worked out where it can lead, completed by the empirically best plan elsewhere."""
@@ -107,7 +126,7 @@ def uses_transitions(arms):
 @kernel
 def estimate_best(links, arms, lam, episodes):
     """Brings the estimates up to date; returns V-hat of the empirically best policy."""
-    offset = arms.baseline + (arms.root_total[0] / episodes if episodes > 0 else 0.0)
+    offset = arms.baseline.value[0] + (arms.root_total[0] / episodes if episodes > 0 else 0.0)
     if uses_transitions(arms):
         return offset + planning.transitions_losses(
             links, episodes, arms.state_visits, arms.sequence_visits, arms.estimates.totals, arms.work
@@ -207,7 +226,7 @@ def policy_value(links, chances, policy):
 def take_in(links, arms, policy, ended_on, value, lam):
     """An episode of the policy: n(j) + 1 for every j it can reach, R + return - baseline where it ended."""
     estimates = arms.estimates
-    gain = value - arms.baseline
+    gain = value - arms.baseline.value[0]
     if ended_on == len(links.can_end):
         arms.root_total[0] += gain
     else:
@@ -222,6 +241,33 @@ def take_in(links, arms, policy, ended_on, value, lam):
             arms.sequence_visits[sequence] += 1
             arms.state_visits[state] += 1
             sequence = np.int64(links.parent[state])
+    elif len(arms.baseline.ended) > 0 and follow_returns(links, arms, ended_on, value):
+        incremental.refresh_all(links, estimates, lam, arms.optimistic)
     else:
         for at in range(policy.number[0] - 1, -1, -1):
             incremental.refresh(links, estimates, policy.reached[at], lam, arms.optimistic)
+
+
+@kernel
+def follow_returns(links, arms, ended_on, value):
+    """Takes an episode into an adaptive baseline; returns whether it was set anew, as the episodes have doubled."""
+    baseline = arms.baseline
+    baseline.ended[ended_on] += 1
+    returns, number, before = baseline.recent[0] + value, baseline.recent[1] + 1.0, baseline.recent[2]
+    baseline.recent[0], baseline.recent[1] = returns, number
+    if number < max(before, _LEAST_EPISODES):
+        return False
+    rebase(links, arms, returns / number)
+    baseline.recent[0], baseline.recent[1], baseline.recent[2] = 0.0, 0.0, before + number
+    return True
+
+
+@tree_pass
+def rebase(links, arms, value):
+    """R(j) of every sequence, for another baseline."""
+    ended, shift = arms.baseline.ended, arms.baseline.value[0] - value
+    arms.baseline.value[0] = value
+    for j in range(len(links.can_end)):
+        if ended[j] > 0:
+            arms.estimates.totals[j] += shift * ended[j]
+    arms.root_total[0] += shift * ended[len(links.can_end)]

@@ -30,7 +30,7 @@ class UCBT(policy_arms.PolicyArms):
         delta: float = 0.05,
         union: str = "tight",
         estimator: str = "counts",
-        baseline: float | None = None,
+        baseline: float | str | None = None,
         optimistic: bool = False,
         seed: int = 0,
     ):
