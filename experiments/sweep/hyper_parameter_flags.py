@@ -5,8 +5,27 @@ from absl import flags
 from experiments.sweep import data, run
 from tmdp_spiel.algorithms.catalogue import catalogue
 
+
+
+class _NumberOrWord(flags.ArgumentParser):
+    """A number where it is one, else the word itself, which the learner knows or refuses."""
+
+    syntactic_help = "a number or a word"
+
+    def parse(self, argument):
+        try:
+            return float(argument)
+        except ValueError:
+            return argument
+
+
+def _define_number_or_word(name, default, text):
+    return flags.DEFINE(_NumberOrWord(), name, default, text)
+
+
 _DEFINE = {
     "float": flags.DEFINE_float,
+    "float | str": _define_number_or_word,
     "int": flags.DEFINE_integer,
     "bool": flags.DEFINE_bool,
     "str": flags.DEFINE_string,
@@ -25,7 +44,7 @@ def _define(algorithm: str, keyword: str, parameter) -> flags.FlagHolder:
     }
     by_game = ", ".join(f"{value} on {game}" for game, value in default.items())
     text = f"{keyword} of {data.label(algorithm)}; if not given, {by_game}."
-    return _DEFINE[str(parameter.annotation).partition(" ")[0]](f"{algorithm}_{keyword}", None, text)
+    return _DEFINE[str(parameter.annotation).removesuffix(" | None")](f"{algorithm}_{keyword}", None, text)
 
 
 _FLAGS = {
