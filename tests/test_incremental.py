@@ -11,11 +11,11 @@ from tmdp_spiel.decision_tree import PLAN_DTYPE
 class Twins:
     """The same counts, planned for by a plain pass and incrementally."""
 
-    def __init__(self, mdp, optimistic, seed):
+    def __init__(self, mdp, optimistic, seed, estimates=None):
         self.mdp, self.tree, self.links = mdp, mdp.tree, mdp.tree.links
         self.optimistic, self.seed = optimistic, seed
         states = self.tree.num_states
-        self.estimates = incremental.new_estimates(self.tree, optimistic)
+        self.estimates = incremental.new_estimates(self.tree, optimistic) if estimates is None else estimates
         self.deviations = incremental.new_deviations(self.tree)
         self.work = planning.new_workspace(states, self.tree.num_sequences)
         self.forced = np.full(states, -1, PLAN_DTYPE)

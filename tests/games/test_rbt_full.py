@@ -11,7 +11,9 @@ import pytest
 from open_spiel.python import policy as policy_lib
 from open_spiel.python.bots import policy as policy_bot
 
+import test_incremental
 import tmdp_spiel as ts
+from tmdp_spiel import confidence
 from tmdp_spiel.games import rbt, rbt_equilibrium, rbt_tree
 
 COUNTS = ({"states": 10_646_870, "sequences": 21_257_813, "terminals": 19_268_080, "horizon": 9},
@@ -160,6 +162,20 @@ def test_learners_are_measured_exactly(game, learner, tmp_path):
     assert again.play(mdp, rng, 1) == (1, pytest.approx(regret, abs=1e-9))
     np.testing.assert_array_equal(again.plan(), first.plan())
     (tmp_path / "learner").unlink()
+
+
+@pytest.mark.parametrize("player, learner, settings", [
+    (0, ts.LUCBT, dict()),
+    (1, ts.UCBT, dict(c=1e-3, optimistic=True, baseline="adaptive")),
+], ids=["LUCB-T, x", "UCB-T, o"])
+def test_incremental_plans_equal_plain_passes(game, player, learner, settings):
+    mdp = rbt_tree.build_tree_mdp(game, player, ts.equilibrium(game))
+    learner = learner(mdp.tree, bound="simple", seed=3, **settings)
+    twins = test_incremental.Twins(mdp, learner.optimistic, learner.seed, learner._arms.estimates)
+    rng = np.random.default_rng(3)
+    for episodes in (200, 3000):
+        learner.play(mdp, rng, episodes)
+        twins.compare(confidence.simple_beta(1, learner.episodes + 2, learner.c, learner.delta), learner.episodes)
 
 
 def test_a_tree_mdp_is_pickled_as_its_path(game):
