@@ -12,7 +12,7 @@ run: $(INSTALLED)
 	$(BIN)/python -m experiments.learn
 
 test: $(INSTALLED)
-	$(BIN)/python -m pytest -q tests
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile tests
 
 benchmark: $(INSTALLED)
 	$(BIN)/python -m experiments.benchmark

@@ -26,6 +26,6 @@ setup(
     ],
     extras_require={
         "cluster": ["distributed>=2024.1"],
-        "test": ["pytest>=8", "hypothesis>=6", "setuptools>=70.1", "distributed>=2024.1"],
+        "test": ["pytest>=8", "pytest-xdist>=3", "hypothesis>=6", "setuptools>=70.1", "distributed>=2024.1"],
     },
 )

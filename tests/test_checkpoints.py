@@ -144,7 +144,7 @@ def test_more_episodes_of_the_same_checkpoints(mdp_of, tmp_path):
 @pytest.mark.parametrize(
     "change, message",
     [
-        (dict(learner=lambda tree: ts.UCT(tree, c=3.0)), "c is 2.0 in it and 3.0 here"),
+        (dict(learner=lambda tree: ts.UCT(tree, c=3.0)), "c is 1.0 in it and 3.0 here"),
         (dict(learner=lambda tree: ts.UCT(tree, seed=4)), "seed is 0 in it and 4 here"),
         (dict(learner=ts.AMB), "algorithm is UCT in it and AMB here"),
         (dict(rng=5), "generator is .* in it and .* here"),
