@@ -98,7 +98,7 @@ def same_trace(one, other):
     np.testing.assert_allclose(one.value_gap, other.value_gap, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["UCBT", "OutcomeSamplingMCCFR", "PSRL, lazy"])
+@pytest.mark.parametrize("name", ["UCBT", "UCBT adaptive", "OutcomeSamplingMCCFR", "PSRL, lazy"])
 def test_an_interrupted_run_goes_on_to_the_same_trace(name, mdp_of, tmp_path):
     mdp, path = mdp_of("leduc", 0), tmp_path / "run"
     whole = ts.run(make(name, mdp.tree, 2), mdp, 20_000, rng=7)

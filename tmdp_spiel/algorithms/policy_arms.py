@@ -55,12 +55,13 @@ class PolicyArms(Learner):
         self.estimator = choice("estimator", estimator, ESTIMATORS)
         self.c = positive("c", c)
         self.delta = confidence.check_probability("delta", delta)
-        self.adaptive = isinstance(baseline, str) and choice("baseline", baseline, ("adaptive",)) == "adaptive"
         if baseline is None:
             baseline = 0.0 if bound == "theory" else 0.5
-        first_baseline = 0.5 if self.adaptive else float(baseline)
-        if not 0.0 <= first_baseline <= 1.0:
-            raise ValueError(f"baseline must be 'adaptive' or lie in [0, 1], the scale of returns, not {baseline}")
+        self.adaptive = isinstance(baseline, str) and baseline == "adaptive"
+        if not self.adaptive and (isinstance(baseline, str) or not 0.0 <= baseline <= 1.0):
+            raise ValueError(f"baseline must be 'adaptive' or lie in [0, 1], the scale of returns, not {baseline!r}")
+        self.baseline = baseline if self.adaptive else float(baseline)
+        first_baseline = 0.5 if self.adaptive else self.baseline
         if bound == "theory" and (self.adaptive or first_baseline != 0.0):
             raise ValueError("the width of Theorem 1 (bound='theory') needs baseline=0; with bound='simple' it is free")
         if self.adaptive and estimator == "transitions":
@@ -86,7 +87,7 @@ class PolicyArms(Learner):
         self._recommended = new_policy(tree)
 
     @property
-    def baseline(self) -> float:
+    def current_baseline(self) -> float:
         """The return that something never seen counts as now."""
         return float(self._arms.baseline.value[0])
 
