@@ -14,7 +14,6 @@ import sys
 import tempfile
 import time
 
-import numpy as np
 import pyspiel
 from absl import app
 
@@ -99,32 +98,12 @@ def openspiel_cfr_plus():
     solver = pyspiel.CFRPlusSolver(small)
     solver.evaluate_and_update_policy()
     seconds = _timed(solver.evaluate_and_update_policy)
-    speed = 2 * num_histories(rbt_tree.enumeration(small)) / seconds  # one traversal for each player
-    histories = num_histories(rbt_tree.enumeration(pyspiel.load_game("python_rbt")))
+    speed = 2 * rbt_passes.num_histories(rbt_tree.enumeration(small)) / seconds  # one traversal for each player
+    histories = rbt_passes.num_histories(rbt_tree.enumeration(pyspiel.load_game("python_rbt")))
     years = 2 * histories / speed / (365.25 * 24 * 3600)
     return {"what": "OpenSpiel's CFR+, one iteration of a small start", "seconds": seconds,
             "remark": f"{speed:,.0f} histories a second; the whole game has {histories:,} histories, so an iteration of it would "
                       f"take {years * 365.25:,.0f} days"}
-
-
-def num_histories(game):
-    """The number of histories, terminal ones included: pairs of what x and o may each know at a position.
-
-    With every r(j) = 1 the weight w(h, a) of a move counts the live states in which it is legal.
-    """
-    counts = [rbt_passes.move_weights(game, player, np.ones(tree.num_sequences)) for player, tree in enumerate(game.trees)]
-    total = 0
-    knowledge = [np.ones(1), np.ones(1)]  # per player: the number of its last sequences at each position of the ply
-    for k, ply in enumerate(game.plies):
-        mine, theirs = knowledge[ply.player], knowledge[1 - ply.player]
-        moves = counts[ply.player][k]
-        live = np.diff(ply.first_live)
-        to_sense = 0 if ply.level == 0 else mine  # x's first turn begins with the move
-        total += (theirs * (to_sense + live)).sum() + (theirs[:, None] * np.where(ply.next_position < -1, moves, 0)).sum()
-        goes_on = ply.next_position >= 0
-        knowledge[ply.player] = moves[goes_on]
-        knowledge[1 - ply.player] = np.broadcast_to(theirs[:, None], moves.shape)[goes_on]
-    return int(total)
 
 
 def _timed(function):

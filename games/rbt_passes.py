@@ -76,6 +76,26 @@ def best_response(game, player, opponent_plan):
     return value, plan
 
 
+def num_histories(game):
+    """The number of histories, terminal ones included: pairs of what x and o may each know at a position.
+
+    With every r(j) = 1 the weight w(h, a) of a move counts the live states in which it is legal.
+    """
+    counts = [move_weights(game, player, np.ones(tree.num_sequences)) for player, tree in enumerate(game.trees)]
+    total = 0
+    knowledge = [np.ones(1), np.ones(1)]  # per player: the number of its last sequences at each position of the ply
+    for k, ply in enumerate(game.plies):
+        mine, theirs = knowledge[ply.player], knowledge[1 - ply.player]
+        moves = counts[ply.player][k]
+        live = np.diff(ply.first_live)
+        to_sense = 0 if ply.level == 0 else mine  # x's first turn begins with the move
+        total += (theirs * (to_sense + live)).sum() + (theirs[:, None] * np.where(ply.next_position < -1, moves, 0)).sum()
+        goes_on = ply.next_position >= 0
+        knowledge[ply.player] = moves[goes_on]
+        knowledge[1 - ply.player] = np.broadcast_to(theirs[:, None], moves.shape)[goes_on]
+    return int(total)
+
+
 def weight_of_positions(game, k, opponent_weights):
     """The chance, by the opponent's moves alone, of each position of ply k, where the player itself is to move."""
     num_positions = game.plies[k].num_positions

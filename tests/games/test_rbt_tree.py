@@ -5,9 +5,8 @@ import pyspiel
 import pytest
 from open_spiel.python import policy as policy_lib
 
-from experiments import benchmark_rbt
 from tmdp_spiel import build
-from tmdp_spiel.games import rbt_tree
+from tmdp_spiel.games import rbt_passes, rbt_tree
 
 # Late starts, small enough for a traversal of all histories: o to move, x to move and able to win at once, rules off.
 REDUCED = (
@@ -85,4 +84,4 @@ def test_histories_are_counted_without_visiting_them(parameters):
         visited += 1
         if not state.is_terminal():
             stack.extend(state.child(action) for action in state.legal_actions())
-    assert benchmark_rbt.num_histories(rbt_tree.enumeration(game)) == visited
+    assert rbt_passes.num_histories(rbt_tree.enumeration(game)) == visited
