@@ -23,7 +23,7 @@ import tqdm
 from absl import app, flags, logging
 
 import tmdp_spiel as ts
-from tmdp_spiel import open_spiel_solvers
+from tmdp_spiel import open_spiel_solvers, storage
 from tmdp_spiel.algorithms.catalogue import catalogue
 from tmdp_spiel.runner import log_spaced
 
@@ -174,9 +174,8 @@ def key(row: dict) -> tuple:
 
 def write(path: pathlib.Path, rows) -> None:
     """Replaces the file in one step, so that a kill leaves the old one or the new one."""
-    temporary = path.with_suffix(".partial")
-    temporary.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    temporary.replace(path)
+    with storage.replacing(path) as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
 
 
 def mean_and_error(values: Sequence[float]) -> tuple[float, float]:

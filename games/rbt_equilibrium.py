@@ -10,14 +10,13 @@ and resumed.
 """
 
 import functools
-import os
 import pathlib
-import tempfile
 import zipfile
 
 import numpy as np
 import pyspiel
 
+from tmdp_spiel import storage
 from tmdp_spiel.games import rbt_passes as passes
 from tmdp_spiel.games import rbt_mixture, rbt_policy, rbt_policy_file, rbt_tree
 
@@ -96,19 +95,8 @@ class CFRPlus:
 
     def save(self, path):
         """Writes a checkpoint that appears whole or not at all, and not before it is on the disk."""
-        path = pathlib.Path(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                np.savez(file, run=self._run(), iteration=self.iteration, **self._checkpointed())
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
-        _sync_directory(path.parent)
+        with storage.replacing(path, "wb") as file:
+            np.savez(file, run=self._run(), iteration=self.iteration, **self._checkpointed())
 
     def restore(self, path):
         """Continues from a checkpoint, to the very numbers that an uninterrupted run would have reached."""
@@ -163,7 +151,7 @@ def solve(solver, *, iterations, target_exploitability=0.0, checkpoint=None, che
     if iterations < 1:
         raise ValueError(f"iterations must be at least 1, not {iterations}")
     if checkpoint is not None:
-        remove_unfinished(checkpoint)
+        storage.remove_unfinished(checkpoint)
         if pathlib.Path(checkpoint).exists():
             solver.restore(checkpoint)
     while solver.iteration < iterations:
@@ -192,21 +180,6 @@ def least_exploitable_plans(solver, *, report=None):
         plans.append(rbt_mixture.mixed_plan(solver.game, player, blocks, mixture.weights))
         losses.append(mixture.loss)
     return plans, losses
-
-
-def remove_unfinished(path):
-    """Removes what a killed process left of a checkpoint it was writing."""
-    path = pathlib.Path(path)
-    for leftover in path.parent.glob(f".{path.name}.*"):
-        leftover.unlink()
-
-
-def _sync_directory(path):
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def best_response_values(game, policy):

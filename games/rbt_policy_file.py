@@ -8,11 +8,11 @@ import hashlib
 import io
 import json
 import lzma
-import os
 import pathlib
 
 import numpy as np
 
+from tmdp_spiel import storage
 from tmdp_spiel.games.rbt_policy import Support
 
 _FORMAT = "tmdp-spiel RBT policy 1"
@@ -27,18 +27,12 @@ _COLUMNS = {
 
 def write(path, supports, facts):
     """Writes the supports of x and o, and the facts about them, to a new file that appears whole or not at all."""
-    path = pathlib.Path(path)
     columns = [getattr(support, name).astype(dtype).tobytes() for support in supports for name, dtype in _COLUMNS.items()]
     body = lzma.compress(b"".join(columns), preset=9 | lzma.PRESET_EXTREME)
     lengths = [len(column) for column in columns]
     head = {"format": _FORMAT, **facts, "lengths": lengths, "bytes": len(body), **_digest(facts, lengths, body)}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    with open(temporary, "wb") as file:
+    with storage.replacing(path, "wb") as file:
         file.write(json.dumps(head).encode() + b"\n" + body)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
 
 
 def read(path):

@@ -13,11 +13,11 @@ import inspect
 import io
 import json
 import os
-import pathlib
 import pickle
 
 import numpy as np
 
+from tmdp_spiel import storage
 from tmdp_spiel.algorithms.learner import Learner
 from tmdp_spiel.decision_tree import DecisionTree
 
@@ -135,18 +135,9 @@ class _Hashing:
 
 def save(path, whose: dict, learner: Learner, progress: Progress | None) -> None:
     """Writes a learner, and the progress of its run, to a file that replaces an older one only when it is complete."""
-    path = pathlib.Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".partial")
-    try:
-        with open(partial, "wb") as file:
-            _write(_Hashing(file), whose, learner, progress)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
+    storage.remove_unfinished(path)
+    with storage.replacing(path, "wb") as file:
+        _write(_Hashing(file), whose, learner, progress)
 
 
 def _write(file: _Hashing, whose: dict, learner: Learner, progress: Progress | None) -> None:

@@ -106,6 +106,18 @@ def replacing(path, mode: str = "w"):
         except BaseException:
             os.unlink(file.name)
             raise
+    directory = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+
+
+def remove_unfinished(path) -> None:
+    """Removes what killed processes left of writing `path`; for files that one process at a time writes."""
+    path = pathlib.Path(path)
+    for leftover in path.parent.glob(f".{path.name}.*"):
+        leftover.unlink()
 
 
 def write_checked_json(path: pathlib.Path, document) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from tmdp_spiel import confidence, ties
 from tmdp_spiel.algorithms.learner import positive
-from tmdp_spiel.algorithms.path_learner import PlanLearner, follow_plan, rescore_plan, trace_back
+from tmdp_spiel.algorithms.path_learner import PlanLearner, follow_plan, rescore_plan
 from tmdp_spiel.decision_tree import PLAN_DTYPE
 from tmdp_spiel.kernels import kernel
 
@@ -61,12 +61,8 @@ class AMB(PlanLearner):
         """The active action with the largest midpoint of its bounds, in which the bonuses cancel."""
         return _middle_plan(self.tree.links, self._estimates, states)
 
-    def _update(self, ended_on, value):
-        length = trace_back(self.tree.links, ended_on, self._path)
-        _take_in(self.tree.links, self._memory, length, value)
-
-    def _play_scored(self, mdp, values, rng, episodes):
-        return _play(self.tree.links, mdp.chances, self._memory, values, rng, episodes)
+    def _compiled(self):
+        return _take_in, _play
 
 
 @kernel

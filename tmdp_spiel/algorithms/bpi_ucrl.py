@@ -12,7 +12,7 @@ import numba
 import numpy as np
 
 from tmdp_spiel import confidence
-from tmdp_spiel.algorithms.path_learner import follow_plan, rescore_plan, trace_back
+from tmdp_spiel.algorithms.path_learner import follow_plan, rescore_plan
 from tmdp_spiel.algorithms.transition_model import BoundsLearner, choose_by, empirical_mean, greedy_plan, record
 from tmdp_spiel.kernels import kernel
 
@@ -49,12 +49,8 @@ class BPIUCRL(BoundsLearner):
     def _recommend_at(self, states):
         return greedy_plan(self.tree.links, self._model, self._lower, self.seed, states)
 
-    def _update(self, ended_on, value):
-        length = trace_back(self.tree.links, ended_on, self._path)
-        _take_in(self.tree.links, self._memory, length, value)
-
-    def _play_scored(self, mdp, values, rng, episodes):
-        return _play(self.tree.links, mdp.chances, self._memory, values, rng, episodes)
+    def _compiled(self):
+        return _take_in, _play
 
 
 @kernel

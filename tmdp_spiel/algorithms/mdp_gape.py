@@ -14,7 +14,7 @@ import numpy as np
 
 from tmdp_spiel import confidence, ties
 from tmdp_spiel.algorithms.kl_ball import largest_mean, smallest_mean
-from tmdp_spiel.algorithms.path_learner import follow_plan, rescore_plan, trace_back
+from tmdp_spiel.algorithms.path_learner import follow_plan, rescore_plan
 from tmdp_spiel.algorithms.transition_model import (
     BoundsLearner,
     choose_by,
@@ -87,12 +87,8 @@ class MDPGapE(BoundsLearner):
     def _recommend_at(self, states):
         return _recommended(self.tree.links, self._memory, states)
 
-    def _update(self, ended_on, value):
-        length = trace_back(self.tree.links, ended_on, self._path)
-        _take_in(self.tree.links, self._memory, length, value)
-
-    def _play_scored(self, mdp, values, rng, episodes):
-        return _play(self.tree.links, mdp.chances, self._memory, values, rng, episodes)
+    def _compiled(self):
+        return _take_in, _play
 
 
 @numba.njit(cache=True)

@@ -13,7 +13,7 @@ import numpy as np
 
 from tmdp_spiel import confidence
 from tmdp_spiel.algorithms.learner import positive
-from tmdp_spiel.algorithms.path_learner import follow_plan, rescore_plan, trace_back
+from tmdp_spiel.algorithms.path_learner import follow_plan, rescore_plan
 from tmdp_spiel.algorithms.transition_model import (
     BoundsLearner,
     choose_by,
@@ -60,12 +60,8 @@ class MVP(BoundsLearner):
         """The plan that it plays."""
         return self._plan[states]
 
-    def _update(self, ended_on, value):
-        length = trace_back(self.tree.links, ended_on, self._path)
-        _take_in(self.tree.links, self._memory, length, value)
-
-    def _play_scored(self, mdp, values, rng, episodes):
-        return _play(self.tree.links, mdp.chances, self._memory, values, rng, episodes)
+    def _compiled(self):
+        return _take_in, _play
 
 
 @kernel

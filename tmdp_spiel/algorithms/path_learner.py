@@ -57,7 +57,7 @@ class PathLearner(Learner):
 
 
 class PlanLearner(PathLearner):
-    """A PathLearner that plays a deterministic plan, at first any action at every state."""
+    """A PathLearner that plays a deterministic plan, at first any action at every state; it keeps the rest in _memory."""
 
     def __init__(self, tree, seed):
         super().__init__(tree, seed)
@@ -65,6 +65,22 @@ class PlanLearner(PathLearner):
 
     def plan(self) -> np.ndarray:
         return self._plan.copy()
+
+    def _compiled(self):
+        """take_in(links, memory, length, value) and play(links, chances, memory, values, rng, number) of the algorithm.
+
+        Both are in its own file: numba does not keep compiled code that was given a function, and compiles anew only
+        when the file of a function has changed, not one that it calls into.
+        """
+        raise NotImplementedError(f"{type(self).__name__} needs _compiled(), or _update() and _play_scored() of its own")
+
+    def _update(self, ended_on, value):
+        take_in, _ = self._compiled()
+        take_in(self.tree.links, self._memory, trace_back(self.tree.links, ended_on, self._path), value)
+
+    def _play_scored(self, mdp, values, rng, episodes):
+        _, play = self._compiled()
+        return play(self.tree.links, mdp.chances, self._memory, values, rng, episodes)
 
     @abc.abstractmethod
     def _recommend_at(self, states) -> np.ndarray:

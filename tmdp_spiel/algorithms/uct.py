@@ -9,7 +9,7 @@ import numpy as np
 
 from tmdp_spiel import ties
 from tmdp_spiel.algorithms.learner import positive
-from tmdp_spiel.algorithms.path_learner import PlanLearner, follow_plan, rescore_plan, trace_back
+from tmdp_spiel.algorithms.path_learner import PlanLearner, follow_plan, rescore_plan
 from tmdp_spiel.decision_tree import PLAN_DTYPE
 from tmdp_spiel.kernels import kernel
 
@@ -44,12 +44,8 @@ class UCT(PlanLearner):
         """Greedy: the largest mean return."""
         return _greedy_plan(self.tree.links, self._memory.visits, self._memory.returns, self.seed, states)
 
-    def _update(self, ended_on, value):
-        length = trace_back(self.tree.links, ended_on, self._path)
-        _take_in(self.tree.links, self._memory, length, value)
-
-    def _play_scored(self, mdp, values, rng, episodes):
-        return _play(self.tree.links, mdp.chances, self._memory, values, rng, episodes)
+    def _compiled(self):
+        return _take_in, _play
 
 
 @kernel
