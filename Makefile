@@ -24,7 +24,7 @@ reproduce: $(INSTALLED)
 clean:
 	rm -rf $(VENV) build dist *.egg-info
 
-$(INSTALLED): setup.py
+$(INSTALLED): setup.py pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test]'
 	touch $@

@@ -2,19 +2,27 @@
 
 import pathlib
 
-from setuptools import setup
+from setuptools import find_packages, setup
+
+HERE = pathlib.Path(__file__).parent
+VERSION: dict = {}
+exec((HERE / "tmdp_spiel" / "version.py").read_text(encoding="utf-8"), VERSION)
 
 setup(
     name="tmdp-spiel",
-    version="0.1.0",
+    version=VERSION["__version__"],
     description="Best responses against fixed, unknown opponents in OpenSpiel games, with guarantees",
-    long_description=pathlib.Path(__file__).with_name("README.md").read_text(encoding="utf-8"),
+    long_description=(HERE / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     license="Apache-2.0",
     python_requires=">=3.10",
-    packages=["tmdp_spiel", "tmdp_spiel.algorithms", "tmdp_spiel.games"],
+    packages=[
+        *find_packages(include=["tmdp_spiel", "tmdp_spiel.*"]),
+        "tmdp_spiel.games",
+        *(f"tmdp_spiel.games.{name}" for name in find_packages("games")),
+    ],
     package_dir={"tmdp_spiel": "tmdp_spiel", "tmdp_spiel.games": "games"},
-    package_data={"tmdp_spiel.games": ["data/*.bin"]},
+    package_data={"tmdp_spiel": ["py.typed"], "tmdp_spiel.games.rbt": ["data/*.bin"]},
     install_requires=[
         "open_spiel>=1.6",
         "numpy>=1.26",
@@ -26,6 +34,8 @@ setup(
     ],
     extras_require={
         "cluster": ["distributed>=2024.1"],
+        "check": ["ruff>=0.6", "mypy>=1.11"],
+        "docs": ["pdoc>=14"],
         "test": ["pytest>=8", "pytest-xdist>=3", "hypothesis>=6", "setuptools>=70.1", "distributed>=2024.1"],
     },
 )

@@ -1,6 +1,6 @@
 """Measures this library against OpenSpiel on the same machine in the same run, as ratios.
 
-    python -m experiments.benchmark
+python -m experiments.benchmark
 """
 
 import statistics
@@ -141,7 +141,9 @@ def learning(name: str, repeats: int) -> None:
         print_episodes(label, seconds)
         if label in ("UCB-T", "LUCB-T"):
             stepped = stepped_seconds(make(), mdp, 500)
-            print(f"  {'  the same, stepped in Python':<52}{stepped * 1e6:>12.3f} us{stepped / seconds:>12.2f} x compiled")
+            print(
+                f"  {'  the same, stepped in Python':<52}{stepped * 1e6:>12.3f} us{stepped / seconds:>12.2f} x compiled"
+            )
 
 
 def outcome_sampling(name: str, repeats: int) -> None:

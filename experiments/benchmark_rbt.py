@@ -18,7 +18,7 @@ import pyspiel
 from absl import app
 
 from experiments import episode_cost
-from tmdp_spiel.games import rbt_equilibrium, rbt_passes, rbt_tree
+from tmdp_spiel.games.rbt import cfr_plus as rbt_equilibrium, passes as rbt_passes, tree as rbt_tree
 
 _SMALL = "python_rbt(start=x4o0x8o2x1)"  # small enough for OpenSpiel's solver on a game in Python
 _TIMED_ITERATIONS = 10
@@ -39,8 +39,13 @@ def run():
 
 
 def _in_own_process(stage, cache):
-    done = subprocess.run([sys.executable, "-m", "experiments.benchmark_rbt", stage], check=True, stdout=subprocess.PIPE,
-                          cwd=pathlib.Path(__file__).parents[1], env={**os.environ, "TMDP_SPIEL_CACHE": cache})
+    done = subprocess.run(
+        [sys.executable, "-m", "experiments.benchmark_rbt", stage],
+        check=True,
+        stdout=subprocess.PIPE,
+        cwd=pathlib.Path(__file__).parents[1],
+        env={**os.environ, "TMDP_SPIEL_CACHE": cache},
+    )
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -57,14 +62,19 @@ def _warm_up():
 def enumerate_trees():
     game = pyspiel.load_game("python_rbt")
     seconds = _timed(lambda: rbt_tree.enumeration(game))
-    counts = "; ".join(f"{mark}: {tree.num_states:,} states, {tree.num_sequences:,} sequences"
-                       for mark, tree in zip("xo", rbt_tree.enumeration(game).trees))
+    counts = "; ".join(
+        f"{mark}: {tree.num_states:,} states, {tree.num_sequences:,} sequences"
+        for mark, tree in zip("xo", rbt_tree.enumeration(game).trees)
+    )
     return {"what": "enumerate both trees and save them", "seconds": seconds, "remark": counts}
 
 
 def reload_trees():
     game = pyspiel.load_game("python_rbt")
-    return {"what": "open both trees again", "seconds": _timed(lambda: [rbt_tree.decision_tree(game, p) for p in (0, 1)])}
+    return {
+        "what": "open both trees again",
+        "seconds": _timed(lambda: [rbt_tree.decision_tree(game, p) for p in (0, 1)]),
+    }
 
 
 def iterate():
@@ -72,8 +82,11 @@ def iterate():
     solver.iterate()
     seconds = _timed(lambda: [solver.iterate() for _ in range(_TIMED_ITERATIONS)]) / _TIMED_ITERATIONS
     measuring = _timed(solver.best_response_values)
-    return {"what": "one CFR+ iteration, both players", "seconds": seconds,
-            "remark": f"exact exploitability: {measuring:.2f} s more whenever it is asked for"}
+    return {
+        "what": "one CFR+ iteration, both players",
+        "seconds": seconds,
+        "remark": f"exact exploitability: {measuring:.2f} s more whenever it is asked for",
+    }
 
 
 def build_for_x():
@@ -88,8 +101,11 @@ def _build(player):
     game = pyspiel.load_game("python_rbt")
     seconds = _timed(lambda: rbt_tree.build_tree_mdp(game, player, rbt_equilibrium.shipped_policy()))
     again = _timed(lambda: rbt_tree.build_tree_mdp(game, player, rbt_equilibrium.shipped_policy()))
-    return {"what": f"tree MDP of {'xo'[player]} against the shipped equilibrium", "seconds": seconds,
-            "remark": f"opened again from the cache: {again:.2f} s"}
+    return {
+        "what": f"tree MDP of {'xo'[player]} against the shipped equilibrium",
+        "seconds": seconds,
+        "remark": f"opened again from the cache: {again:.2f} s",
+    }
 
 
 def openspiel_cfr_plus():
@@ -101,9 +117,12 @@ def openspiel_cfr_plus():
     speed = 2 * rbt_passes.num_histories(rbt_tree.enumeration(small)) / seconds  # one traversal for each player
     histories = rbt_passes.num_histories(rbt_tree.enumeration(pyspiel.load_game("python_rbt")))
     years = 2 * histories / speed / (365.25 * 24 * 3600)
-    return {"what": "OpenSpiel's CFR+, one iteration of a small start", "seconds": seconds,
-            "remark": f"{speed:,.0f} histories a second; the whole game has {histories:,} histories, so an iteration of it would "
-                      f"take {years * 365.25:,.0f} days"}
+    return {
+        "what": "OpenSpiel's CFR+, one iteration of a small start",
+        "seconds": seconds,
+        "remark": f"{speed:,.0f} histories a second; the whole game has {histories:,} histories, so an iteration of it would "
+        f"take {years * 365.25:,.0f} days",
+    }
 
 
 def _timed(function):
@@ -112,8 +131,10 @@ def _timed(function):
     return time.perf_counter() - start
 
 
-STAGES = {function.__name__: function for function in (
-    enumerate_trees, reload_trees, iterate, build_for_x, build_for_o, openspiel_cfr_plus)}
+STAGES = {
+    function.__name__: function
+    for function in (enumerate_trees, reload_trees, iterate, build_for_x, build_for_o, openspiel_cfr_plus)
+}
 
 
 def main(argv):

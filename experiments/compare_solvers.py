@@ -23,9 +23,10 @@ import tqdm
 from absl import app, flags, logging
 
 import tmdp_spiel as ts
-from tmdp_spiel import open_spiel_solvers, storage
 from tmdp_spiel.algorithms.catalogue import catalogue
-from tmdp_spiel.runner import log_spaced
+from tmdp_spiel.running.run import log_spaced
+from tmdp_spiel.spiel import solvers as open_spiel_solvers
+from tmdp_spiel.trees import storage
 
 _GAME = flags.DEFINE_string("game", "kuhn", "kuhn, kuhn5, leduc, or any OpenSpiel game string.")
 _PLAYER = flags.DEFINE_integer("player", 0, "The player that learns.", lower_bound=0)

@@ -12,8 +12,8 @@ import numpy as np
 from absl import app, flags
 
 import tmdp_spiel as ts
-from tmdp_spiel import confidence
 from tmdp_spiel.algorithms.lucb import reduced_policies
+from tmdp_spiel.bounds import widths
 
 _GAMES = flags.DEFINE_list("games", ["kuhn", "kuhn5"], "Games whose policies can be listed.")
 _RUNS = flags.DEFINE_integer("runs", 1000, "Independent runs.", lower_bound=1)
@@ -28,7 +28,7 @@ def failures(mdp: ts.TreeMDP, seed: int, endings: np.ndarray, values: np.ndarray
     means = learner.totals / np.maximum(learner.plays, 1)
     estimates = endings @ means
     least = np.where(endings, learner.plays, np.iinfo(np.int32).max).min(axis=1)
-    widths = np.array([confidence.beta(max(plays, 1), _DELTA.value) for plays in least])
+    widths = np.array([widths.beta(max(plays, 1), _DELTA.value) for plays in least])
     played = least > 0
     return played & (values >= estimates + widths), played & (values <= np.minimum(estimates, 1.0) - widths)
 

@@ -23,10 +23,12 @@ import numpy as np
 from absl import app, flags
 
 import tmdp_spiel as ts
-from tmdp_spiel import planning
-from tmdp_spiel.decision_tree import PLAN_DTYPE
+from tmdp_spiel.planning import plain
+from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
 
-_GAMES = flags.DEFINE_list("games", ["kuhn", "kuhn5", "leduc", "rbt"], "Games to measure; two players for rbt, else player 0.")
+_GAMES = flags.DEFINE_list(
+    "games", ["kuhn", "kuhn5", "leduc", "rbt"], "Games to measure; two players for rbt, else player 0."
+)
 _SECONDS = flags.DEFINE_float("seconds", 4.0, "Processor time to play for, after the warm-up.", lower_bound=0.0)
 _OUTPUT = flags.DEFINE_string("output", "results/episode_cost.jsonl", "Where the measurements are kept, a line each.")
 _CHART = flags.DEFINE_string("chart", "results/episode_cost.png", "Where the chart goes.")
@@ -75,7 +77,7 @@ def _plain_pass(mdp: ts.TreeMDP) -> dict:
     tree, rng = mdp.tree, np.random.default_rng(0)
     plays = rng.integers(1, 1000, tree.num_sequences, np.int32)
     totals = plays * rng.random(tree.num_sequences)
-    work = planning.new_workspace(tree.num_states, tree.num_sequences)
+    work = plain.new_workspace(tree.num_states, tree.num_sequences)
     forced, plan = np.full(tree.num_states, -1, PLAN_DTYPE), np.zeros(tree.num_states, PLAN_DTYPE)
     reached, times = np.empty(tree.num_states, np.int32), []
     number = max(1, 1_000_000 // tree.num_sequences)
@@ -89,11 +91,11 @@ def _plain_pass(mdp: ts.TreeMDP) -> dict:
 @numba.njit(cache=True)
 def _passes(links, plays, totals, work, forced, plan, reached, number):
     for _ in range(number):
-        planning.counts_losses(links, plays, totals, work)
-        ending, _, _ = planning.max_ucb_ending(links, work, plays, -1, 1.0, False, 0, 0)
-        planning.force_path(links, ending, forced)
-        planning.best_plan(links, work, forced, 0, 0, plan, reached)
-        planning.release_path(links, ending, forced)
+        plain.counts_losses(links, plays, totals, work)
+        ending, _, _ = plain.max_ucb_ending(links, work, plays, -1, 1.0, False, 0, 0)
+        plain.force_path(links, ending, forced)
+        plain.best_plan(links, work, forced, 0, 0, plan, reached)
+        plain.release_path(links, ending, forced)
 
 
 def _episodes(name: str, mdp: ts.TreeMDP, seconds: float) -> dict:
@@ -201,8 +203,15 @@ def draw(rows: list[dict], path: pathlib.Path) -> None:
     _name_ends(axes, lines)
     games = {row["states"]: row["game"] + (f" {'xo'[row['player']]}" if row["game"] == "rbt" else "") for row in rows}
     for place, (states, name) in enumerate(sorted(games.items())):
-        axes.annotate(name, (states, 1.0), xycoords=("data", "axes fraction"), xytext=(0, 4 + 11 * (place % 2)),
-                      textcoords="offset points", ha="center", fontsize=9)
+        axes.annotate(
+            name,
+            (states, 1.0),
+            xycoords=("data", "axes fraction"),
+            xytext=(0, 4 + 11 * (place % 2)),
+            textcoords="offset points",
+            ha="center",
+            fontsize=9,
+        )
     figure.subplots_adjust(left=0.08, right=0.72, top=0.93, bottom=0.09)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=130)
@@ -216,8 +225,17 @@ def _name_ends(axes, lines: list) -> None:
     ends = [(math.log(line.get_ydata()[-1]) - low) / (high - low) for line in lines]
     up, down = _moved_up(ends), [-end for end in _moved_up([-end for end in reversed(ends)])][::-1]
     for line, end, height in zip(lines, ends, (np.array(up) + down) / 2):
-        axes.plot([1.005, 1.04, 1.08], [end, height, height], color="0.6", linewidth=0.6, transform=axes.transAxes, clip_on=False)
-        axes.plot([1.06], [height], marker=line.get_marker(), color=line.get_color(), transform=axes.transAxes, clip_on=False)
+        axes.plot(
+            [1.005, 1.04, 1.08],
+            [end, height, height],
+            color="0.6",
+            linewidth=0.6,
+            transform=axes.transAxes,
+            clip_on=False,
+        )
+        axes.plot(
+            [1.06], [height], marker=line.get_marker(), color=line.get_color(), transform=axes.transAxes, clip_on=False
+        )
         axes.text(1.09, height, line.get_label(), transform=axes.transAxes, va="center", fontsize=9)
 
 

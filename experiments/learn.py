@@ -1,6 +1,6 @@
 """Learns a best response to the CFR+ opponent with UCB-T and LUCB-T, and shows how close it comes.
 
-    python -m experiments.learn --game=leduc --episodes=1000000
+python -m experiments.learn --game=leduc --episodes=1000000
 """
 
 import pathlib
@@ -58,9 +58,15 @@ def draw(traces: dict[tuple[int, str], ts.Trace], game_name: str, path: pathlib.
             if of_player != player:
                 continue
             shown = trace.value_gap > 0
-            panel.plot(trace.episode[shown], trace.value_gap[shown], _LINES[name], color="black", label=f"{name}: value gap")
             panel.plot(
-                trace.episode, trace.regret / trace.episode, _LINES[name], color="tab:blue", label=f"{name}: regret / episodes"
+                trace.episode[shown], trace.value_gap[shown], _LINES[name], color="black", label=f"{name}: value gap"
+            )
+            panel.plot(
+                trace.episode,
+                trace.regret / trace.episode,
+                _LINES[name],
+                color="tab:blue",
+                label=f"{name}: regret / episodes",
             )
         panel.set(xscale="log", yscale="log", title=f"{game_name}, player {player}", xlabel="episodes")
         panel.grid(alpha=0.3)

@@ -1,12 +1,12 @@
 r"""Reconnaissance Blind Tic-Tac-Toe in the terminal, a person against the equilibrium.
 
-  python -m experiments.play_rbt --mark=o --seed=7
+python -m experiments.play_rbt --mark=o --seed=7
 """
 
 import numpy as np
 from absl import app, flags
 
-from tmdp_spiel.games import rbt, rbt_equilibrium
+from tmdp_spiel.games.rbt import cfr_plus as rbt_equilibrium, game as rbt
 
 _MARK = flags.DEFINE_enum("mark", "x", ["x", "o"], "whom you play; x moves first")
 _SEED = flags.DEFINE_integer("seed", None, "makes the opponent's dice repeatable")

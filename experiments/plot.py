@@ -11,8 +11,7 @@ import os
 import matplotlib
 from absl import flags
 
-from experiments.sweep import curve_flags, curves, data, figure
-from experiments.sweep import flags as sweep_flags
+from experiments.sweep import curve_flags, curves, data, figure, flags as sweep_flags
 
 flags.adopt_module_key_flags(sweep_flags)
 flags.adopt_module_key_flags(curve_flags)

@@ -14,9 +14,8 @@ import time
 import matplotlib
 from absl import flags
 
-from experiments.sweep import curve_flags, curves, figure, stopping_flags, tables
-from experiments.sweep import flags as sweep_flags
-from tmdp_spiel import storage
+from experiments.sweep import curve_flags, curves, figure, flags as sweep_flags, stopping_flags, tables
+from tmdp_spiel.trees import storage
 
 flags.adopt_module_key_flags(sweep_flags)
 flags.adopt_module_key_flags(curve_flags)

@@ -1,8 +1,8 @@
 r"""Solves Reconnaissance Blind Tic-Tac-Toe by CFR+ and writes its equilibrium; or re-checks one that was written.
 
-  python -m experiments.solve_rbt                     # writes results/rbt_equilibrium.bin, the file that ships
-  python -m experiments.solve_rbt --resume            # goes on after an interruption, to the same numbers
-  python -m experiments.solve_rbt --check             # measures the exploitability of the shipped equilibrium again
+python -m experiments.solve_rbt                     # writes results/rbt_equilibrium.bin, the file that ships
+python -m experiments.solve_rbt --resume            # goes on after an interruption, to the same numbers
+python -m experiments.solve_rbt --check             # measures the exploitability of the shipped equilibrium again
 """
 
 import pathlib
@@ -12,9 +12,11 @@ import numba
 import pyspiel
 from absl import app, flags
 
-from tmdp_spiel.games import rbt_equilibrium, rbt_tree
+from tmdp_spiel.games.rbt import cfr_plus as rbt_equilibrium, tree as rbt_tree
 
-_ITERATIONS = flags.DEFINE_integer("iterations", 200, "CFR+ iterations in all, those of a resumed run included", lower_bound=1)
+_ITERATIONS = flags.DEFINE_integer(
+    "iterations", 200, "CFR+ iterations in all, those of a resumed run included", lower_bound=1
+)
 _TARGET = flags.DEFINE_float("target", 0.0, "stop as soon as the exploitability is at most this")
 _OUTPUT = flags.DEFINE_string("output", "results/rbt_equilibrium.bin", "file for the pruned policy")
 _CHECKPOINT = flags.DEFINE_string("checkpoint", "results/rbt_checkpoint.npz", "file for the state of the solver")
@@ -22,12 +24,18 @@ _RESUME = flags.DEFINE_bool("resume", False, "continue from the checkpoint")
 _CHECKPOINT_EVERY = flags.DEFINE_integer("checkpoint_every", 25, "iterations between checkpoints", lower_bound=1)
 _REPORT_EVERY = flags.DEFINE_integer("report_every", 10, "iterations between measurements", lower_bound=1)
 _GAME = flags.DEFINE_string("game", "python_rbt", "the game with its parameters, such as python_rbt(forced_wins=False)")
-_MIX = flags.DEFINE_bool("mix", True, "mix the averages of the blocks of iterations to be exploited least; else CFR+'s linear average")
-_LEAST_PROBABILITY = flags.DEFINE_float("least_probability", rbt_equilibrium.LEAST_PROBABILITY, "rarer actions are pruned")
+_MIX = flags.DEFINE_bool(
+    "mix", True, "mix the averages of the blocks of iterations to be exploited least; else CFR+'s linear average"
+)
+_LEAST_PROBABILITY = flags.DEFINE_float(
+    "least_probability", rbt_equilibrium.LEAST_PROBABILITY, "rarer actions are pruned"
+)
 _LEAST_REACH = flags.DEFINE_float("least_reach", rbt_equilibrium.LEAST_REACH, "sequences played more rarely are pruned")
 _THREADS = flags.DEFINE_integer("threads", None, "threads to use; the result does not depend on it", lower_bound=1)
 _CHECK = flags.DEFINE_bool("check", False, "measure a written policy instead of solving")
-_POLICY = flags.DEFINE_string("policy", str(rbt_equilibrium.SHIPPED), "with --check, the file; by default the shipped one")
+_POLICY = flags.DEFINE_string(
+    "policy", str(rbt_equilibrium.SHIPPED), "with --check, the file; by default the shipped one"
+)
 _WORST = flags.DEFINE_float("worst", 0.0025, "with --check, the largest exploitability that is accepted")
 
 
@@ -52,11 +60,21 @@ def solve():
         print(f"{mark}: {tree.num_states:,} states, {tree.num_sequences:,} sequences", flush=True)
     solver = rbt_equilibrium.CFRPlus(enumerated)
     rbt_equilibrium.solve(
-        solver, iterations=_ITERATIONS.value, target_exploitability=_TARGET.value, checkpoint=checkpoint,
-        checkpoint_every=_CHECKPOINT_EVERY.value, report_every=_REPORT_EVERY.value, report=Progress())
+        solver,
+        iterations=_ITERATIONS.value,
+        target_exploitability=_TARGET.value,
+        checkpoint=checkpoint,
+        checkpoint_every=_CHECKPOINT_EVERY.value,
+        report_every=_REPORT_EVERY.value,
+        report=Progress(),
+    )
     policy = rbt_equilibrium.pruned_policy(
-        game, mixed(solver) if _MIX.value else solver.average_plans(), least_probability=_LEAST_PROBABILITY.value, least_reach=_LEAST_REACH.value,
-        iterations=solver.iteration)
+        game,
+        mixed(solver) if _MIX.value else solver.average_plans(),
+        least_probability=_LEAST_PROBABILITY.value,
+        least_reach=_LEAST_REACH.value,
+        iterations=solver.iteration,
+    )
     rbt_equilibrium.save_policy(policy, _OUTPUT.value)
     size = pathlib.Path(_OUTPUT.value).stat().st_size
     print(f"wrote {_OUTPUT.value}: {size / 1e6:.2f} MB, exploitability {policy.exploitability:.6f} after pruning")
@@ -69,8 +87,11 @@ def mixed(solver):
 
 
 def show_mixing(player, responses, mixture):
-    print(f"mixing {'xo'[player]}: after {responses} best responses it loses {mixture.loss:.6f}; no mixture less than "
-          f"{mixture.bound:.6f}", flush=True)
+    print(
+        f"mixing {'xo'[player]}: after {responses} best responses it loses {mixture.loss:.6f}; no mixture less than "
+        f"{mixture.bound:.6f}",
+        flush=True,
+    )
 
 
 class Progress:
@@ -87,7 +108,7 @@ class Progress:
 
 
 def describe(values):
-    return (f"exploitability {sum(values) / 2:.6f}, the value for x lies between {-values[1]:.6f} and {values[0]:.6f}")
+    return f"exploitability {sum(values) / 2:.6f}, the value for x lies between {-values[1]:.6f} and {values[0]:.6f}"
 
 
 def check(path):

@@ -8,8 +8,7 @@ epsilon. Every run is kept as it ends; started again, the command goes on with t
 
 from absl import flags
 
-from experiments.sweep import flags as sweep_flags
-from experiments.sweep import stopping_flags, tables
+from experiments.sweep import flags as sweep_flags, stopping_flags, tables
 
 flags.adopt_module_key_flags(sweep_flags)
 flags.adopt_module_key_flags(stopping_flags)

@@ -1,14 +1,6 @@
 """Best responses against fixed, unknown opponents in OpenSpiel games, learned with guarantees."""
 
-from tmdp_spiel.build import GameTooLargeError, build_decision_tree, build_tree
-from tmdp_spiel.decision_tree import DecisionTree
-from tmdp_spiel.equilibrium import equilibrium
-from tmdp_spiel.fixed_opponent import fixed_opponent_game
-from tmdp_spiel.load_game import load_game
-from tmdp_spiel.opponents import uniform
-from tmdp_spiel.policies import plan_to_policy, policy_to_plan
-from tmdp_spiel.random_tree import random_tree_mdp
-from tmdp_spiel.tree_mdp import TreeMDP
+import tmdp_spiel.games  # noqa: F401 (registers them)
 from tmdp_spiel.algorithms.amb import AMB
 from tmdp_spiel.algorithms.betting_ucrl import BettingUCRL
 from tmdp_spiel.algorithms.bpi_ucrl import BPIUCRL
@@ -24,6 +16,61 @@ from tmdp_spiel.algorithms.psrl import PSRL
 from tmdp_spiel.algorithms.strong_euler import StrongEuler
 from tmdp_spiel.algorithms.ucb_t import UCBT
 from tmdp_spiel.algorithms.uct import UCT
-from tmdp_spiel.checkpoints import load_learner, save_learner
-from tmdp_spiel.runner import Result, Trace, run, run_until_stopped
-from tmdp_spiel import agent, open_spiel_solvers
+from tmdp_spiel.running.files import load_learner, save_learner
+from tmdp_spiel.running.run import Result, Trace, run, run_until_stopped
+from tmdp_spiel.spiel import solvers as open_spiel_solvers
+from tmdp_spiel.spiel.build import GameTooLargeError, build_decision_tree, build_tree
+from tmdp_spiel.spiel.equilibrium import equilibrium
+from tmdp_spiel.spiel.exploit import exploit
+from tmdp_spiel.spiel.fixed_opponent import fixed_opponent_game
+from tmdp_spiel.spiel.load_game import load_game
+from tmdp_spiel.spiel.opponents import uniform
+from tmdp_spiel.spiel.policies import plan_to_policy, policy_to_plan
+from tmdp_spiel.spiel.policy_files import read_policy, write_policy
+from tmdp_spiel.spiel.table import agent
+from tmdp_spiel.trees.decision_tree import DecisionTree
+from tmdp_spiel.trees.random_tree import random_tree_mdp
+from tmdp_spiel.trees.tree_mdp import TreeMDP
+from tmdp_spiel.version import __version__
+
+__all__ = [
+    "AMB",
+    "BPIUCRL",
+    "LUCB",
+    "LUCBT",
+    "MVP",
+    "OPF",
+    "PSRL",
+    "UCBT",
+    "UCT",
+    "BettingUCRL",
+    "DecisionTree",
+    "GameTooLargeError",
+    "LUCBTUniform",
+    "Learner",
+    "MDPGapE",
+    "OutcomeSamplingMCCFR",
+    "Result",
+    "StrongEuler",
+    "Trace",
+    "TreeMDP",
+    "__version__",
+    "agent",
+    "build_decision_tree",
+    "build_tree",
+    "equilibrium",
+    "exploit",
+    "fixed_opponent_game",
+    "load_game",
+    "load_learner",
+    "open_spiel_solvers",
+    "plan_to_policy",
+    "policy_to_plan",
+    "random_tree_mdp",
+    "read_policy",
+    "run",
+    "run_until_stopped",
+    "save_learner",
+    "uniform",
+    "write_policy",
+]

@@ -4,8 +4,7 @@ import sys
 
 from absl import flags
 
-from experiments.sweep import data, hyper_parameter_flags, run
-from experiments.sweep import flags as sweep_flags
+from experiments.sweep import data, flags as sweep_flags, hyper_parameter_flags, run
 from tmdp_spiel.algorithms.catalogue import catalogue
 
 _ALL = tuple(catalogue())

@@ -8,7 +8,7 @@ from absl import app, flags
 from experiments.sweep import data, execution, store
 from tmdp_spiel import build_decision_tree
 from tmdp_spiel.algorithms.catalogue import find_algorithm
-from tmdp_spiel.equilibrium import DEFAULT_ITERATIONS
+from tmdp_spiel.spiel.equilibrium import DEFAULT_ITERATIONS
 
 _OUTPUT = flags.DEFINE_string("output", "results", "The directory of the results: runs/, figures/ and tables.")
 _PROCESSES = flags.DEFINE_integer(

@@ -6,7 +6,6 @@ from experiments.sweep import data, run
 from tmdp_spiel.algorithms.catalogue import catalogue
 
 
-
 class _NumberOrWord(flags.ArgumentParser):
     """A number where it is one, else the word itself, which the learner knows or refuses."""
 

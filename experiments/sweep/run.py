@@ -19,7 +19,7 @@ import numpy as np
 
 import tmdp_spiel as ts
 from tmdp_spiel.algorithms.catalogue import find_algorithm
-from tmdp_spiel.equilibrium import DEFAULT_ITERATIONS
+from tmdp_spiel.spiel.equilibrium import DEFAULT_ITERATIONS
 
 _PIECE = 2**14  # episodes between two moments at which a worker can notice that it is not needed any more
 _DECADES = 4

@@ -2,8 +2,7 @@
 
 from absl import flags
 
-from experiments.sweep import data, run
-from experiments.sweep import flags as sweep_flags
+from experiments.sweep import data, flags as sweep_flags, run
 
 _UNIONS = sweep_flags.define_choice("unions", data.UNIONS, "Union bounds of the tree learners")
 _GAMES = sweep_flags.define_choice("kuhn_games", data.STOPPING_GAMES, "Games with stopping times")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from experiments.sweep import run
 from experiments.sweep.data import PLAYERS
-from tmdp_spiel import storage
+from tmdp_spiel.trees import storage
 
 WHAT_TO_DO = "remove those that are out of date, give another --output, or average them all the same with --mix_code"
 

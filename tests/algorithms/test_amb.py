@@ -1,9 +1,9 @@
-import brute_force
 import numpy as np
 import pytest
-from algorithms.model_twin import best_values
 
 import tmdp_spiel as ts
+from twins import brute_force
+from twins.model_twin import best_values
 
 
 def chain():

@@ -1,10 +1,10 @@
-import brute_force
 import numpy as np
 import pyspiel
 import pytest
-from algorithms.model_twin import Episodes, best_values, play
 
 import tmdp_spiel as ts
+from twins import brute_force
+from twins.model_twin import Episodes, best_values, play
 
 
 def written_out_bound(values_of_children, returns, log_confidence):

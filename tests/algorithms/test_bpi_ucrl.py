@@ -1,9 +1,9 @@
-import brute_force
 import numpy as np
 import pytest
-from algorithms.model_twin import Episodes, best_values, play
 
 import tmdp_spiel as ts
+from twins import brute_force
+from twins.model_twin import Episodes, best_values, play
 
 
 def test_bounds_are_those_of_a_whole_pass(mdp_of):

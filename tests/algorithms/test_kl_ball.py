@@ -5,6 +5,7 @@ import pytest
 from scipy import optimize
 
 from tmdp_spiel.algorithms.kl_ball import largest_mean, smallest_mean
+from twins.kl_dual import dual
 
 
 def largest(weights, values, radius):
@@ -13,19 +14,6 @@ def largest(weights, values, radius):
 
 def smallest(weights, values, radius):
     return smallest_mean(np.array(weights, float), np.array(values, float), np.empty(len(values)), len(values), radius)
-
-
-def dual(weights, values, radius):
-    """max q . V = min over l >= max V of l - exp(-radius) prod (l - V)^p."""
-    seen, top = weights > 0, values.max()
-
-    def bound(log_distance):
-        away = top + np.exp(log_distance) - values[seen]
-        return top + np.exp(log_distance) - np.exp(weights[seen] @ np.log(away) - radius)
-
-    found = optimize.minimize_scalar(bound, bounds=(-30, 25), method="bounded", options=dict(xatol=1e-10))
-    at_top = 0.0 if np.any(values[seen] == top) else np.exp(weights[seen] @ np.log(top - values[seen]) - radius)
-    return min(found.fun, top - at_top)
 
 
 def random_input(rng):

@@ -1,35 +1,12 @@
 """What is asked of every learner."""
 
-import copy
-import pickle
-
-import brute_force
 import numpy as np
 import pytest
 
 import tmdp_spiel as ts
+from twins import brute_force
+from twins.learners import LEARNERS, check_pickling, check_steps, ends_at_once, make
 
-LEARNERS = {
-    "UCBT": (ts.UCBT, dict(c=0.1)),
-    "UCBT adaptive": (ts.UCBT, dict(c=0.1, baseline="adaptive")),
-    "LUCBT": (ts.LUCBT, dict(bound="simple", c=0.1, epsilon=0.001)),
-    "LUCBTUniform": (ts.LUCBTUniform, dict(bound="simple", c=0.1, epsilon=0.001)),
-    "LUCB": (ts.LUCB, dict(epsilon=0.01)),
-    "UCT": (ts.UCT, dict(c=5.0)),
-    "OutcomeSamplingMCCFR": (ts.OutcomeSamplingMCCFR, {}),
-    "OutcomeSamplingMCCFR, current": (ts.OutcomeSamplingMCCFR, dict(recommends="current")),
-    "OPF": (ts.OPF, dict(k=0.5)),
-    "BPIUCRL": (ts.BPIUCRL, dict(epsilon=0.02)),
-    "BettingUCRL": (ts.BettingUCRL, {}),
-    "MDPGapE": (ts.MDPGapE, dict(epsilon=0.05)),
-    "MVP": (ts.MVP, {}),
-    "StrongEuler": (ts.StrongEuler, {}),
-    "EULER": (ts.StrongEuler, dict(variant="euler")),
-    "UCBVI-BF": (ts.StrongEuler, dict(variant="ucbvi_bf")),
-    "AMB": (ts.AMB, {}),
-    "PSRL": (ts.PSRL, {}),
-    "PSRL, lazy": (ts.PSRL, dict(lazy=True)),
-}
 # Episodes on Leduc, and the value gap to be below after them. At the start it is about 1.
 LEDUC = {
     "UCBT": (300_000, 0.05),
@@ -47,67 +24,6 @@ LEDUC = {
     "PSRL": (30_000, 0.05),
     "PSRL, lazy": (30_000, 0.05),
 }
-
-
-def make(name, tree, seed=0):
-    learner, settings = LEARNERS[name]
-    return learner(tree, seed=seed, **settings)
-
-
-def ends_at_once() -> ts.TreeMDP:
-    """A Tree MDP whose episodes end before any own decision a third of the time."""
-    tree = ts.DecisionTree(
-        first_sequence=[0, 2, 4],
-        first_child=[1, 2, 2, 2, 2],
-        parent=[4, 0],
-        action=[0, 1, 0, 1],
-        can_end=[True, True, True, True],
-        root_can_end=True,
-    )
-    return ts.TreeMDP(
-        tree,
-        reach=[2 / 3, 1 / 3],
-        first_outcome=[0, 1, 3, 4, 5, 7],
-        outcome_return=[0.2, 0.0, 1.0, 0.9, 0.1, 0.0, 1.0],
-        outcome_probability=[1 / 3, 1 / 3, 1 / 3, 1 / 3, 1 / 3, 1 / 6, 1 / 6],
-    )
-
-
-def check_steps(new, mdp, episodes, seed=3):
-    """Stepping by hand against the compiled loop: the same episodes, the same regret and value gap."""
-    by_hand, compiled = new(mdp.tree, seed), new(mdp.tree, seed)
-    best, _ = mdp.best_response()
-    rng, regret = np.random.default_rng(seed), 0.0
-    while by_hand.episodes < episodes and not by_hand.stopped:
-        plan = by_hand.plan()
-        np.testing.assert_array_equal(plan, by_hand.plan())
-        regret += best - mdp.value(plan)
-        by_hand.learn(*mdp.sample(plan, rng))
-    trace = ts.run(compiled, mdp, episodes, progress=False)
-    assert trace.episode[-1] == by_hand.episodes == compiled.episodes
-    assert trace.regret[-1] == pytest.approx(regret, abs=1e-9)
-    assert trace.value_gap[-1] == pytest.approx(max(best - mdp.value(by_hand.recommend()), 0), abs=1e-9)
-    assert compiled.recommended_value(mdp) == pytest.approx(mdp.value(compiled.recommend()), abs=1e-12)
-    np.testing.assert_array_equal(by_hand.plan(), compiled.plan())
-    np.testing.assert_array_equal(by_hand.recommend(), compiled.recommend())
-
-
-def check_pickling(new, mdp, episodes):
-    """A learner pickled in the middle, by hand and compiled, against one that was not."""
-    learner, rng = new(mdp.tree, 1), np.random.default_rng(1)
-    ts.run(learner, mdp, episodes, rng=rng, progress=False)
-    restored, other_rng = pickle.loads(pickle.dumps(learner)), copy.deepcopy(rng)
-    for one, its_rng in ((learner, rng), (restored, other_rng)):
-        for _ in range(20):
-            if not one.stopped:
-                one.learn(*mdp.sample(one.plan(), its_rng))
-    restored = pickle.loads(pickle.dumps(restored))
-    traces = [ts.run(learner, mdp, episodes, rng=rng, progress=False)]
-    traces.append(ts.run(restored, mdp, episodes, rng=other_rng, progress=False))
-    np.testing.assert_array_equal(traces[0].episode, traces[1].episode)
-    np.testing.assert_allclose(traces[0].regret, traces[1].regret, atol=1e-9)
-    np.testing.assert_array_equal(learner.plan(), restored.plan())
-    np.testing.assert_array_equal(learner.recommend(), restored.recommend())
 
 
 @pytest.mark.parametrize("name", LEARNERS)

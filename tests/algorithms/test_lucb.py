@@ -1,12 +1,14 @@
-import brute_force
 import numpy as np
 import pytest
 
 import tmdp_spiel as ts
 from tmdp_spiel.algorithms.lucb import reduced_policies
+from twins import brute_force
 
 
-@pytest.mark.parametrize("name, player, number", [("kuhn", 0, 27), ("kuhn", 1, 64), ("kuhn5", 0, 243), ("kuhn5", 1, 1024)])
+@pytest.mark.parametrize(
+    "name, player, number", [("kuhn", 0, 27), ("kuhn", 1, 64), ("kuhn5", 0, 243), ("kuhn5", 1, 1024)]
+)
 def test_one_arm_per_reduced_policy(name, player, number, mdp_of):
     tree = mdp_of(name, player).tree
     arms = {brute_force.policy_of(tree, plan) for plan in reduced_policies(tree)}

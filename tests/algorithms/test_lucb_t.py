@@ -1,11 +1,11 @@
 """LUCB-T from outside: both policies of every batch, and the guarantee by simulation."""
 
-import brute_force
 import numpy as np
 import pytest
-from algorithms.test_ucb_t import Observer
 
 import tmdp_spiel as ts
+from twins import brute_force
+from twins.observer import Observer
 
 SETTINGS = {
     "tight": dict(bound="theory"),
@@ -47,7 +47,8 @@ def test_every_batch_is_that_of_algorithm_1(setting, player, mdp_of):
         batch += 1
         assert min(observer.plays[j] for j in brute_force.policy_of(mdp.tree, learner.plan())) == 0
         step()
-    for batch in range(batch + 1, batch + 120):
+    first = batch + 1
+    for batch in range(first, first + 119):
         lam = written_out_lambda(learner, batch)
         estimates = [observer.estimate(each, learner.estimator) for each in observer.policies]
         bounds = {each: observer.bound(each, lam, learner.estimator) for each in observer.policies}

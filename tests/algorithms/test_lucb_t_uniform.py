@@ -1,10 +1,10 @@
 """LUCB-T-Uniform against its definition: every policy judged on the first n(pi) outcomes of each of its endings."""
 
-import brute_force
 import numpy as np
 import pytest
 
 import tmdp_spiel as ts
+from twins import brute_force
 
 
 class Outcomes:
@@ -43,7 +43,8 @@ def check_batches(mdp, batches, seed, bound="theory"):
         policy = brute_force.policy_of(mdp.tree, learner.plan())
         assert min(len(outcomes.of[j]) for j in policy) == 0
         step()
-    for t in range(t + 1, t + batches):
+    first = t + 1
+    for t in range(first, first + batches - 1):
         if bound == "theory":
             lam = np.sqrt(8 / 3 * (np.log(4 / 0.05) + mdp.tree.log_num_policies + np.log(2 * t) + 2 * np.log(t)))
         else:

@@ -1,10 +1,10 @@
-import brute_force
 import numpy as np
 import pytest
-from algorithms.model_twin import Episodes, best_values, play
-from algorithms.test_kl_ball import dual
 
 import tmdp_spiel as ts
+from twins import brute_force
+from twins.kl_dual import dual
+from twins.model_twin import Episodes, best_values, play
 
 
 def written_out_bounds(tree, twin, delta):
@@ -40,16 +40,16 @@ def test_bounds_are_those_of_a_whole_pass_and_play_is_that_of_ugape(mdp_of):
         np.testing.assert_allclose(learner.lower, lower, atol=1e-8)
         for state in range(tree.num_states):
             own = slice(tree.first_sequence[state], tree.first_sequence[state + 1])
-            u, l, played, guess = upper[own], lower[own], learner.plan()[state], learner.recommend()[state]
+            u, low, played, guess = upper[own], lower[own], learner.plan()[state], learner.recommend()[state]
             if state >= tree.first_child[0]:
                 assert u[played] == pytest.approx(u.max(), abs=1e-7)
-                assert l[guess] == pytest.approx(l.max(), abs=1e-7)
+                assert low[guess] == pytest.approx(low.max(), abs=1e-7)
             elif len(u) > 1:
-                regrets = np.array([np.delete(u, a).max() - l[a] for a in range(len(u))])
+                regrets = np.array([np.delete(u, a).max() - low[a] for a in range(len(u))])
                 assert regrets[guess] == pytest.approx(regrets.min(), abs=1e-7)
                 rivals = [a for a in range(len(u)) if a != guess and u[a] > np.delete(u, guess).max() - 1e-7]
                 assert played in [guess, *rivals]
-                assert u[played] - l[played] > max((u - l)[guess], min((u - l)[rivals])) - 1e-7
+                assert u[played] - low[played] > max((u - low)[guess], min((u - low)[rivals])) - 1e-7
 
 
 def test_intervals_contain_the_true_values():

@@ -1,8 +1,8 @@
-import brute_force
 import numpy as np
-from algorithms.model_twin import Episodes, play
 
 import tmdp_spiel as ts
+from twins import brute_force
+from twins.model_twin import Episodes, play
 
 
 def test_bounds_are_those_of_a_whole_pass_over_the_model_of_the_last_doubling(mdp_of):

@@ -6,7 +6,8 @@ import re
 import sys
 
 import pytest
-from algorithms.test_learners import check_pickling, check_steps, ends_at_once
+
+from twins.learners import check_pickling, check_steps, ends_at_once
 
 GUIDE = pathlib.Path(__file__).parents[2] / "docs" / "new_algorithm.md"
 

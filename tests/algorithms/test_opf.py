@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-from algorithms.enumeration import counterfactual_regrets, expected_update
 
 import tmdp_spiel as ts
+from twins.enumeration import counterfactual_regrets, expected_update
 
 
 @pytest.mark.parametrize("player", [0, 1])

@@ -1,10 +1,10 @@
 import numpy as np
 import pyspiel
 import pytest
-from algorithms.enumeration import counterfactual_regrets, expected_update
 from open_spiel.python.algorithms import cfr
 
 import tmdp_spiel as ts
+from twins.enumeration import counterfactual_regrets, expected_update
 
 
 @pytest.mark.parametrize("player", [0, 1])

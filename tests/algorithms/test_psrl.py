@@ -75,7 +75,10 @@ def test_what_follows_a_sequence_has_a_dirichlet_posterior():
 def test_an_unvisited_state_is_one_draw_from_the_prior():
     """Sequence 1 leads to a state never visited: in a lazy draw it is worth Beta(2, 2), whatever lies below."""
     tree = ts.DecisionTree(
-        first_sequence=[0, 2, 6], first_child=[1, 1, 2, 2, 2, 2, 2], parent=[6, 1], action=[0, 1, 0, 1, 2, 3],
+        first_sequence=[0, 2, 6],
+        first_child=[1, 1, 2, 2, 2, 2, 2],
+        parent=[6, 1],
+        action=[0, 1, 0, 1, 2, 3],
         can_end=[1, 0, 1, 1, 1, 1],
     )
     learner = ts.PSRL(tree, prior=2.0, lazy=True, seed=3)

@@ -42,7 +42,9 @@ def test_episode_costs_are_measured_once(tmp_path):
 
 
 def test_episode_costs_say_why_an_algorithm_cannot():
-    script = "import json; from experiments import episode_cost as e; print(json.dumps(e.measure('LUCB', 'leduc', 0, 0.0)))"
+    script = (
+        "import json; from experiments import episode_cost as e; print(json.dumps(e.measure('LUCB', 'leduc', 0, 0.0)))"
+    )
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=300)
     row = json.loads(done.stdout)
     assert "more than max_policies" in row["refused"] and row["states"] == 144

@@ -4,8 +4,8 @@ import pathlib
 import subprocess
 import sys
 
-from tmdp_spiel import open_spiel_solvers
 from tmdp_spiel.algorithms.catalogue import catalogue
+from tmdp_spiel.spiel import solvers as open_spiel_solvers
 
 ROOT = pathlib.Path(__file__).parents[2]
 

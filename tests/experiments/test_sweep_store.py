@@ -5,7 +5,7 @@ import json
 import pytest
 
 from experiments.sweep import curves, run, store
-from tmdp_spiel import storage
+from tmdp_spiel.trees import storage
 
 
 def asked(seed=0, c=1.0, **more):

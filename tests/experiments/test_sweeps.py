@@ -44,7 +44,14 @@ def alone(algorithm, seed, episodes):
 
 
 def test_a_sweep_killed_and_interrupted_ends_with_the_same_results(tmp_path):
-    chosen = ["--algorithms=UCBT,LUCBT", "--runs=10", "--episodes=60000", "--processes=1", f"--output={tmp_path}", *TINY]
+    chosen = [
+        "--algorithms=UCBT,LUCBT",
+        "--runs=10",
+        "--episodes=60000",
+        "--processes=1",
+        f"--output={tmp_path}",
+        *TINY,
+    ]
     runs = tmp_path / "runs"
 
     def start_and_wait_for(number):

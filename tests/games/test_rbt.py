@@ -12,7 +12,7 @@ from open_spiel.python import rl_environment
 from open_spiel.python.algorithms import generate_playthrough
 from open_spiel.python.observation import make_observation
 
-from tmdp_spiel.games import rbt
+from tmdp_spiel.games.rbt import game as rbt
 
 PLAYTHROUGH = pathlib.Path(__file__).parent / "playthroughs" / "python_rbt.txt"
 SENSE_TL, SENSE_TR, SENSE_BL, SENSE_BR = 9, 10, 11, 12
@@ -26,7 +26,9 @@ def play(actions, **parameters):
     return state
 
 
-@pytest.mark.parametrize("parameters", ({}, {"useful_senses": False}, {"forced_wins": False}, {"start": "x4o0x8"}), ids=str)
+@pytest.mark.parametrize(
+    "parameters", ({}, {"useful_senses": False}, {"forced_wins": False}, {"start": "x4o0x8"}), ids=str
+)
 def test_random_simulations_with_serialisation(parameters):
     pyspiel.random_sim_test(pyspiel.load_game("python_rbt", parameters), num_sims=15, serialize=True, verbose=False)
 
@@ -147,8 +149,10 @@ def test_tensors_are_small_and_tell_the_same_states_apart_as_strings():
 
 
 def test_nothing_of_the_opponent_is_public():
-    public = make_observation(pyspiel.load_game("python_rbt"), pyspiel.IIGObservationType(
-        public_info=True, perfect_recall=False, private_info=pyspiel.PrivateInfoType.NONE))
+    public = make_observation(
+        pyspiel.load_game("python_rbt"),
+        pyspiel.IIGObservationType(public_info=True, perfect_recall=False, private_info=pyspiel.PrivateInfoType.NONE),
+    )
     assert public.string_from(play([4, SENSE_TL]), 0) == public.string_from(play([0, SENSE_BR]), 0)
 
 
@@ -169,8 +173,10 @@ def test_history_strings_are_read_back():
         rbt.parse_history_string("x 9")
 
 
-@pytest.mark.parametrize("start, complaint", (
-    ("o4", "alternate"), ("x4x0", "alternate"), ("x9", "alternate"), ("x4o4", "twice"), ("x0o3x1o4x2", "finished")))
+@pytest.mark.parametrize(
+    "start, complaint",
+    (("o4", "alternate"), ("x4x0", "alternate"), ("x9", "alternate"), ("x4o4", "twice"), ("x0o3x1o4x2", "finished")),
+)
 def test_a_bad_start_is_refused(start, complaint):
     with pytest.raises(ValueError, match=complaint):
         rbt.parse_start(start)

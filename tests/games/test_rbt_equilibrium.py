@@ -13,10 +13,16 @@ import numpy as np
 import pyspiel
 import pytest
 from open_spiel.python import policy as policy_lib
-from open_spiel.python.algorithms import exploitability, expected_game_score, gambit
+from open_spiel.python.algorithms import expected_game_score, exploitability, gambit
 
-from tmdp_spiel.games import rbt_equilibrium, rbt_mixture, rbt_policy, rbt_policy_file, rbt_tree
-from tmdp_spiel.games.rbt_equilibrium import CFRPlus
+from tmdp_spiel.games.rbt import (
+    cfr_plus as rbt_equilibrium,
+    mixture as rbt_mixture,
+    policy as rbt_policy,
+    policy_file as rbt_policy_file,
+    tree as rbt_tree,
+)
+from tmdp_spiel.games.rbt.cfr_plus import CFRPlus
 
 ROOT = pathlib.Path(__file__).parents[2]
 TINY = "python_rbt(start=x0o4x8o2x1o7)"
@@ -34,14 +40,19 @@ def solved(game_string, iterations):
 
 
 def policy_of_plans(game, solver, plans):
-    return rbt_tree.array_policy(game, {
-        player: policy_of(solver.game.trees[player], plans[player]) for player in (0, 1)})
+    return rbt_tree.array_policy(
+        game, {player: policy_of(solver.game.trees[player], plans[player]) for player in (0, 1)}
+    )
 
 
 def policy_of(tree, plan):
     totals = np.add.reduceat(plan, tree.first_sequence[:-1])
     counts = np.diff(tree.first_sequence)
-    return np.where(np.repeat(totals, counts) > 0, plan / np.repeat(np.maximum(totals, 1e-300), counts), np.repeat(1 / counts, counts))
+    return np.where(
+        np.repeat(totals, counts) > 0,
+        plan / np.repeat(np.maximum(totals, 1e-300), counts),
+        np.repeat(1 / counts, counts),
+    )
 
 
 @pytest.mark.parametrize("game_string", (TINY, SMALL, WITHOUT_RULES, X_CAN_WIN_AT_ONCE))
@@ -137,14 +148,19 @@ def test_a_resumed_run_ends_with_the_same_bits(tmp_path):
 def test_stops_at_the_target_and_reports(tmp_path):
     reports = []
     solver = CFRPlus(rbt_tree.enumeration(pyspiel.load_game(SMALL)))
-    rbt_equilibrium.solve(solver, iterations=1000, target_exploitability=0.01, report_every=5,
-                          report=lambda iteration, values: reports.append((iteration, sum(values) / 2)))
+    rbt_equilibrium.solve(
+        solver,
+        iterations=1000,
+        target_exploitability=0.01,
+        report_every=5,
+        report=lambda iteration, values: reports.append((iteration, sum(values) / 2)),
+    )
     assert [iteration for iteration, _ in reports] == list(range(5, solver.iteration + 1, 5))
     assert reports[-1][1] <= 0.01 < reports[-2][1]
 
 
 def test_bad_checkpoints_are_refused(tmp_path):
-    game, solver = solved(SMALL, 2)
+    _, solver = solved(SMALL, 2)
     checkpoint = tmp_path / "checkpoint.npz"
     solver.save(checkpoint)
     with pytest.raises(ValueError, match="belongs to .*start=x4o0x8o2x1.*this is .*start=x0o4x8o2x1o7"):
@@ -164,8 +180,18 @@ def test_bad_checkpoints_are_refused(tmp_path):
 
 
 def command(folder, name, *more):
-    return [sys.executable, "-m", "experiments.solve_rbt", f"--game={MEDIUM}", "--iterations=60", "--checkpoint_every=1", "--threads=1",
-            f"--output={folder / name}.bin", f"--checkpoint={folder / name}.npz", *more]
+    return [
+        sys.executable,
+        "-m",
+        "experiments.solve_rbt",
+        f"--game={MEDIUM}",
+        "--iterations=60",
+        "--checkpoint_every=1",
+        "--threads=1",
+        f"--output={folder / name}.bin",
+        f"--checkpoint={folder / name}.npz",
+        *more,
+    ]
 
 
 def test_survives_being_killed_between_and_during_checkpoints(tmp_path):

@@ -11,13 +11,15 @@ import pytest
 from open_spiel.python import policy as policy_lib
 from open_spiel.python.bots import policy as policy_bot
 
-import test_incremental
 import tmdp_spiel as ts
-from tmdp_spiel import confidence
-from tmdp_spiel.games import rbt, rbt_equilibrium, rbt_tree
+from tmdp_spiel.bounds import widths
+from tmdp_spiel.games.rbt import cfr_plus as rbt_equilibrium, game as rbt, tree as rbt_tree
+from twins.plans import Twins
 
-COUNTS = ({"states": 10_646_870, "sequences": 21_257_813, "terminals": 19_268_080, "horizon": 9},
-          {"states": 8_910_453, "sequences": 23_681_808, "terminals": 32_639_016, "horizon": 8})
+COUNTS = (
+    {"states": 10_646_870, "sequences": 21_257_813, "terminals": 19_268_080, "horizon": 9},
+    {"states": 8_910_453, "sequences": 23_681_808, "terminals": 32_639_016, "horizon": 8},
+)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -45,8 +47,12 @@ def trees(game):
 @pytest.mark.parametrize("player", (0, 1))
 def test_counts(trees, player):
     tree = trees[player]
-    assert {"states": tree.num_states, "sequences": tree.num_sequences, "terminals": tree.num_terminals,
-            "horizon": tree.horizon} == COUNTS[player]
+    assert {
+        "states": tree.num_states,
+        "sequences": tree.num_sequences,
+        "terminals": tree.num_terminals,
+        "horizon": tree.horizon,
+    } == COUNTS[player]
 
 
 def test_every_state_of_random_games_is_in_the_tree_with_its_actions_and_successors(game, trees):
@@ -144,9 +150,18 @@ def test_bots_play_the_shipped_equilibrium(game):
     assert np.mean(returns) > 0.5, "a random player loses to it most of the time"
 
 
-@pytest.mark.parametrize("learner", [
-    ts.UCT, ts.OutcomeSamplingMCCFR, ts.OPF, ts.BPIUCRL, ts.MVP, functools.partial(ts.PSRL, lazy=True),
-], ids=["UCT", "MCCFR", "OPF", "BPI-UCRL", "MVP", "PSRL, lazy"])
+@pytest.mark.parametrize(
+    "learner",
+    [
+        ts.UCT,
+        ts.OutcomeSamplingMCCFR,
+        ts.OPF,
+        ts.BPIUCRL,
+        ts.MVP,
+        functools.partial(ts.PSRL, lazy=True),
+    ],
+    ids=["UCT", "MCCFR", "OPF", "BPI-UCRL", "MVP", "PSRL, lazy"],
+)
 def test_learners_are_measured_exactly(game, learner, tmp_path):
     """Regret and value gap from what episodes touch, against the value of whole plans; and on from a file."""
     mdp = rbt_tree.build_tree_mdp(game, 0, policy_lib.UniformRandomPolicy(game))
@@ -164,18 +179,22 @@ def test_learners_are_measured_exactly(game, learner, tmp_path):
     (tmp_path / "learner").unlink()
 
 
-@pytest.mark.parametrize("player, learner, settings", [
-    (0, ts.LUCBT, dict()),
-    (1, ts.UCBT, dict(c=1e-3, optimistic=True, baseline="adaptive")),
-], ids=["LUCB-T, x", "UCB-T, o"])
+@pytest.mark.parametrize(
+    "player, learner, settings",
+    [
+        (0, ts.LUCBT, dict()),
+        (1, ts.UCBT, dict(c=1e-3, optimistic=True, baseline="adaptive")),
+    ],
+    ids=["LUCB-T, x", "UCB-T, o"],
+)
 def test_incremental_plans_equal_plain_passes(game, player, learner, settings):
     mdp = rbt_tree.build_tree_mdp(game, player, ts.equilibrium(game))
     learner = learner(mdp.tree, bound="simple", seed=3, **settings)
-    twins = test_incremental.Twins(mdp, learner.optimistic, learner.seed, learner._arms.estimates)
+    twins = Twins(mdp, learner.optimistic, learner.seed, learner._arms.estimates)
     rng = np.random.default_rng(3)
     for episodes in (200, 3000):
         learner.play(mdp, rng, episodes)
-        twins.compare(confidence.simple_beta(1, learner.episodes + 2, learner.c, learner.delta), learner.episodes)
+        twins.compare(widths.simple_beta(1, learner.episodes + 2, learner.c, learner.delta), learner.episodes)
 
 
 def test_a_tree_mdp_is_pickled_as_its_path(game):

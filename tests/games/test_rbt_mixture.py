@@ -6,7 +6,7 @@ import pytest
 from open_spiel.python import policy as policy_lib
 from open_spiel.python.algorithms import expected_game_score
 
-from tmdp_spiel.games import rbt_mixture, rbt_passes, rbt_tree
+from tmdp_spiel.games.rbt import mixture as rbt_mixture, passes as rbt_passes, tree as rbt_tree
 
 STARTS = ("x0o4x8o2x1o7", "x4o0x8o2x1", "x0o8x1o4x5o3")
 
@@ -43,7 +43,11 @@ def test_no_other_mixture_loses_less(start, player):
     assert mixture.loss - mixture.bound <= 1e-9
     assert loss_of(game, player, plans, mixture.weights) == mixture.loss
     rng = np.random.default_rng(2)
-    others = [*np.eye(5), *rng.dirichlet(np.ones(5), 100), *(0.99 * mixture.weights + 0.01 * rng.dirichlet(np.ones(5), 100))]
+    others = [
+        *np.eye(5),
+        *rng.dirichlet(np.ones(5), 100),
+        *(0.99 * mixture.weights + 0.01 * rng.dirichlet(np.ones(5), 100)),
+    ]
     assert all(loss_of(game, player, plans, other) >= mixture.bound - 1e-12 for other in others)
 
 
@@ -57,7 +61,9 @@ def test_rows_are_what_openspiel_says_the_best_response_wins(start, player):
     open_spiel_game = pyspiel.load_game(f"python_rbt(start={start})")
     opponent_tree = game.trees[1 - player]
     response = np.empty(opponent_tree.num_sequences)
-    rbt_passes.policy_of_plan(opponent_tree.first_sequence, rbt_passes.best_response(game, 1 - player, mixed)[1], response)
+    rbt_passes.policy_of_plan(
+        opponent_tree.first_sequence, rbt_passes.best_response(game, 1 - player, mixed)[1], response
+    )
     for policy, won in zip(policies, row):
         both = rbt_tree.array_policy(open_spiel_game, {player: policy, 1 - player: response})
         value = expected_game_score.policy_value(open_spiel_game.new_initial_state(), [both, both])[1 - player]

@@ -10,15 +10,20 @@ ROOT = pathlib.Path(__file__).parents[2]
 
 
 def play(answers, *flags):
-    run = subprocess.run([sys.executable, "-m", "experiments.play_rbt", "--seed=3", *flags], cwd=ROOT, capture_output=True,
-                         text=True, input="\n".join(answers) + "\n")
+    run = subprocess.run(
+        [sys.executable, "-m", "experiments.play_rbt", "--seed=3", *flags],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        input="\n".join(answers) + "\n",
+    )
     assert run.returncode == 0, run.stderr
     return run.stdout
 
 
 @pytest.mark.parametrize("mark", ("x", "o"))
 def test_a_whole_game_with_illegal_input_on_the_way(mark):
-    everything = "nonsense 9 tl tr bl br 0 1 2 3 4 5 6 7 8".split()
+    everything = ["nonsense", "9", "tl", "tr", "bl", "br", "0", "1", "2", "3", "4", "5", "6", "7", "8"]
     output = play(everything * 12, f"--mark={mark}")
     assert "'nonsense' is not possible now. Type one of: " in output
     assert "The game is over. The board:" in output
@@ -37,6 +42,11 @@ def test_quitting():
 
 
 def test_a_missing_policy_is_named():
-    run = subprocess.run([sys.executable, "-m", "experiments.play_rbt", "--policy=/nowhere.bin"], cwd=ROOT,
-                         capture_output=True, text=True, input="")
+    run = subprocess.run(
+        [sys.executable, "-m", "experiments.play_rbt", "--policy=/nowhere.bin"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        input="",
+    )
     assert run.returncode != 0 and "/nowhere.bin" in run.stderr

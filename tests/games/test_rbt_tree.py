@@ -5,8 +5,8 @@ import pyspiel
 import pytest
 from open_spiel.python import policy as policy_lib
 
-from tmdp_spiel import build
-from tmdp_spiel.games import rbt_passes, rbt_tree
+from tmdp_spiel.games.rbt import passes as rbt_passes, tree as rbt_tree
+from tmdp_spiel.spiel import build
 
 # Late starts, small enough for a traversal of all histories: o to move, x to move and able to win at once, rules off.
 REDUCED = (
@@ -36,7 +36,9 @@ def test_equals_the_traversal_of_all_histories_node_for_node(parameters, player)
     for state in range(compiled.num_states):
         other = traversed.state_index(compiled.state_string(state))
         assert list(compiled.legal_actions(state)) == list(traversed.legal_actions(other))
-        for j, k in zip(range(*compiled.first_sequence[state : state + 2]), range(*traversed.first_sequence[other : other + 2])):
+        for j, k in zip(
+            range(*compiled.first_sequence[state : state + 2]), range(*traversed.first_sequence[other : other + 2])
+        ):
             assert compiled.can_end[j] == traversed.can_end[k]
             assert successors(compiled, j) == successors(traversed, k)
 
@@ -56,8 +58,10 @@ def test_chances_equal_those_of_the_traversal(parameters, player):
         for state in range(compiled.tree.num_states):
             other = traversed.tree.state_index(compiled.tree.state_string(state))
             assert compiled.reach[state] == pytest.approx(traversed.reach[other], abs=1e-12)
-            for j, k in zip(range(*compiled.tree.first_sequence[state : state + 2]),
-                            range(*traversed.tree.first_sequence[other : other + 2])):
+            for j, k in zip(
+                range(*compiled.tree.first_sequence[state : state + 2]),
+                range(*traversed.tree.first_sequence[other : other + 2]),
+            ):
                 assert outcomes(compiled, j) == pytest.approx(outcomes(traversed, k), abs=1e-12)
         root = compiled.tree.num_sequences
         assert outcomes(compiled, root) == pytest.approx(outcomes(traversed, root), abs=1e-12)

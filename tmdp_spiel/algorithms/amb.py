@@ -11,11 +11,10 @@ import collections
 import numba
 import numpy as np
 
-from tmdp_spiel import confidence, ties
-from tmdp_spiel.algorithms.learner import positive
 from tmdp_spiel.algorithms.path_learner import PlanLearner, follow_plan, rescore_plan
-from tmdp_spiel.decision_tree import PLAN_DTYPE
-from tmdp_spiel.kernels import kernel
+from tmdp_spiel.trees import checks, ties
+from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
+from tmdp_spiel.trees.kernels import kernel
 
 # One entry per sequence. upper, lower: running averages, not clipped to [0, 1];  active: not eliminated
 Estimates = collections.namedtuple("Estimates", ["visits", "upper", "lower", "active"])
@@ -34,8 +33,8 @@ class AMB(PlanLearner):
 
     def __init__(self, tree, *, c: float = 0.4, delta: float = 0.05, seed: int = 0):
         super().__init__(tree, seed)
-        self.c = positive("c", c)
-        self.delta = confidence.check_probability("delta", delta)
+        self.c = checks.positive("c", c)
+        self.delta = checks.probability("delta", delta)
         sequences = tree.num_sequences
         self._estimates = Estimates(
             visits=np.zeros(sequences, np.int32),

@@ -19,7 +19,6 @@ import math
 import numba
 import numpy as np
 
-from tmdp_spiel import confidence
 from tmdp_spiel.algorithms.path_learner import follow_plan, rescore_plan
 from tmdp_spiel.algorithms.transition_model import (
     BoundsLearner,
@@ -30,8 +29,9 @@ from tmdp_spiel.algorithms.transition_model import (
     state_bound,
     state_visits,
 )
-from tmdp_spiel.kernels import kernel
-from tmdp_spiel.tree_mdp import child_range
+from tmdp_spiel.trees import checks
+from tmdp_spiel.trees.kernels import kernel
+from tmdp_spiel.trees.tree_mdp import child_range
 
 _STAKES = 14  # f = 0.9, 0.45, ...: one is near the best for every variance and up to 10^9 visits
 _LARGEST_STAKE = 0.9
@@ -54,7 +54,7 @@ class BettingUCRL(BoundsLearner):
 
     def __init__(self, tree, *, delta: float = 0.05, seed: int = 0):
         super().__init__(tree, seed, lower=False)
-        self.delta = confidence.check_probability("delta", delta)
+        self.delta = checks.probability("delta", delta)
         most_children = max(int(np.diff(tree.first_child).max()), int(tree.first_child[0]))
         self._memory = Memory(
             model=self._model,
@@ -74,7 +74,7 @@ class BettingUCRL(BoundsLearner):
 
     def upper_bound(self, delta: float) -> float:
         """What no policy is worth more than, in [0, 1], with probability 1 - delta after all episodes at once."""
-        log_confidence = self._log_confidence(confidence.check_probability("delta", delta))
+        log_confidence = self._log_confidence(checks.probability("delta", delta))
         return float(_bound_all(self.tree.links, self._memory._replace(log_confidence=log_confidence))[-1])
 
     def estimate(self) -> float:

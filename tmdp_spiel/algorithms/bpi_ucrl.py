@@ -11,10 +11,10 @@ import collections
 import numba
 import numpy as np
 
-from tmdp_spiel import confidence
 from tmdp_spiel.algorithms.path_learner import follow_plan, rescore_plan
 from tmdp_spiel.algorithms.transition_model import BoundsLearner, choose_by, empirical_mean, greedy_plan, record
-from tmdp_spiel.kernels import kernel
+from tmdp_spiel.trees import checks
+from tmdp_spiel.trees.kernels import kernel
 
 Memory = collections.namedtuple("Memory", ["model", "upper", "lower", "epsilon", "delta", "seed", "plan", "path"])
 
@@ -29,8 +29,8 @@ class BPIUCRL(BoundsLearner):
 
     def __init__(self, tree, *, epsilon: float = 0.05, delta: float = 0.05, seed: int = 0):
         super().__init__(tree, seed)
-        self.epsilon = confidence.check_probability("epsilon", epsilon)
-        self.delta = confidence.check_probability("delta", delta)
+        self.epsilon = checks.probability("epsilon", epsilon)
+        self.delta = checks.probability("delta", delta)
         self._memory = Memory(
             model=self._model,
             upper=self._upper,

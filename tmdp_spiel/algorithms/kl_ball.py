@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tmdp_spiel.kernels import kernel, tree_pass
+from tmdp_spiel.trees.kernels import kernel, tree_pass
 
 _PRECISION = 1e-12
 _MOST_STEPS = 200

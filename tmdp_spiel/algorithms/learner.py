@@ -7,9 +7,9 @@ import math
 
 import numpy as np
 
-from tmdp_spiel.decision_tree import PLAN_DTYPE, DecisionTree
-from tmdp_spiel.planning import state_of
-from tmdp_spiel.tree_mdp import TreeMDP
+from tmdp_spiel.planning.plain import state_of
+from tmdp_spiel.trees.decision_tree import PLAN_DTYPE, DecisionTree
+from tmdp_spiel.trees.tree_mdp import TreeMDP
 
 
 class Learner(abc.ABC):
@@ -99,17 +99,3 @@ class Learner(abc.ABC):
                 )
             sequence = int(tree.parent[state])
         return ended_on, value
-
-
-def choice(name: str, value: str, options) -> str:
-    """The value, if it is one of the options."""
-    if value not in options:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}, not {value!r}")
-    return value
-
-
-def positive(name: str, value: float) -> float:
-    """The value, if it is a finite number above zero."""
-    if not (math.isfinite(value) and value > 0):
-        raise ValueError(f"{name} must be a positive number, not {value}")
-    return float(value)

@@ -7,11 +7,11 @@ import collections
 import numba
 import numpy as np
 
-from tmdp_spiel import confidence, ties
 from tmdp_spiel.algorithms.learner import Learner
-from tmdp_spiel.decision_tree import PLAN_DTYPE, DecisionTree
-from tmdp_spiel.kernels import kernel
-from tmdp_spiel.tree_mdp import TreeMDP, deterministic_value, sample_deterministic
+from tmdp_spiel.trees import checks, ties
+from tmdp_spiel.trees.decision_tree import PLAN_DTYPE, DecisionTree
+from tmdp_spiel.trees.kernels import kernel
+from tmdp_spiel.trees.tree_mdp import TreeMDP, deterministic_value, sample_deterministic
 
 # The progress of a round, in an array so that compiled code can advance it.
 ROUND, PLANNED, PLAYED, STOPPED, BEST, RIVAL = range(6)
@@ -23,12 +23,10 @@ Record = collections.namedtuple("Record", ["sums", "pulls", "means", "widths"])
 class LUCB(Learner):
     """PAC identification. epsilon, delta: as for LUCBT. For trees of at most max_policies reduced policies."""
 
-    def __init__(
-        self, tree, *, epsilon: float = 0.05, delta: float = 0.05, max_policies: int = 100_000, seed: int = 0
-    ):
+    def __init__(self, tree, *, epsilon: float = 0.05, delta: float = 0.05, max_policies: int = 100_000, seed: int = 0):
         super().__init__(tree, seed)
-        self.epsilon = confidence.check_probability("epsilon", epsilon)
-        self.delta = confidence.check_probability("delta", delta)
+        self.epsilon = checks.probability("epsilon", epsilon)
+        self.delta = checks.probability("delta", delta)
         if tree.num_policies > max_policies:
             raise ValueError(
                 f"LUCB has one arm per policy and this tree has {tree.num_policies:.3g}, more than max_policies = "

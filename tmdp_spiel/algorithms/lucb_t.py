@@ -7,11 +7,13 @@ import collections
 import numba
 import numpy as np
 
-from tmdp_spiel import confidence, incremental
 from tmdp_spiel.algorithms import policy_arms
-from tmdp_spiel.kernels import kernel
-from tmdp_spiel.planning import width
-from tmdp_spiel.tree_mdp import sample_deterministic
+from tmdp_spiel.bounds import widths
+from tmdp_spiel.planning import incremental
+from tmdp_spiel.planning.plain import width
+from tmdp_spiel.trees import checks
+from tmdp_spiel.trees.kernels import kernel
+from tmdp_spiel.trees.tree_mdp import sample_deterministic
 
 # The progress of a batch, in an array so that compiled code can advance it.
 BATCH, PLANNED, PLAYED, STOPPED = range(4)
@@ -51,11 +53,11 @@ class LUCBT(policy_arms.PolicyArms):
             optimistic=optimistic,
             seed=seed,
         )
-        self.epsilon = confidence.check_probability("epsilon", epsilon)
+        self.epsilon = checks.probability("epsilon", epsilon)
         if bound == "theory":
-            schedule = confidence.lucb_t_schedule(tree, delta, union)
+            schedule = widths.lucb_t_schedule(tree, delta, union)
         else:
-            schedule = confidence.simple_schedule(c, delta)
+            schedule = widths.simple_schedule(c, delta)
         self._memory = Memory(
             arms=self._arms,
             schedule=schedule,
@@ -98,7 +100,7 @@ def _prepare(links, memory, episodes):
     if progress[PLANNED] > 0 or progress[STOPPED]:
         return
     progress[BATCH] += 1
-    lam = confidence.growth(memory.schedule, progress[BATCH])
+    lam = widths.growth(memory.schedule, progress[BATCH])
     estimate = policy_arms.estimate_best(links, arms, lam, episodes)
     ending, _, wide = policy_arms.max_ucb_ending(links, arms, lam, episodes)
     if wide == np.inf:
@@ -118,7 +120,7 @@ def _prepare(links, memory, episodes):
 @kernel
 def _take_in(links, memory, ended_on, value):
     """Line 13: the counts, by the policy played and its outcome."""
-    lam = confidence.growth(memory.schedule, memory.progress[BATCH] + 1)
+    lam = widths.growth(memory.schedule, memory.progress[BATCH] + 1)
     policy = memory.second if memory.progress[PLAYED] else memory.first
     policy_arms.take_in(links, memory.arms, policy, ended_on, value, lam)
     next_policy(memory.progress)

@@ -13,13 +13,15 @@ import collections
 import numba
 import numpy as np
 
-from tmdp_spiel import confidence, planning
-from tmdp_spiel.algorithms.learner import Learner, choice, positive
+from tmdp_spiel.algorithms.learner import Learner
 from tmdp_spiel.algorithms.lucb_t import BATCH, PLANNED, PLAYED, STOPPED, next_policy
 from tmdp_spiel.algorithms.policy_arms import Policy, new_policy, policy_value
-from tmdp_spiel.decision_tree import PLAN_DTYPE
-from tmdp_spiel.kernels import kernel, tree_pass
-from tmdp_spiel.tree_mdp import sample_deterministic
+from tmdp_spiel.bounds import widths
+from tmdp_spiel.planning import plain
+from tmdp_spiel.trees import checks
+from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
+from tmdp_spiel.trees.kernels import kernel, tree_pass
+from tmdp_spiel.trees.tree_mdp import sample_deterministic
 
 FULL = 4  # in the progress array, after LUCB-T's: a history has no room for another outcome
 
@@ -53,15 +55,15 @@ class LUCBTUniform(Learner):
         seed: int = 0,
     ):
         super().__init__(tree, seed)
-        self.epsilon = confidence.check_probability("epsilon", epsilon)
-        self.delta = confidence.check_probability("delta", delta)
-        self.bound = choice("bound", bound, confidence.BOUNDS)
-        self.union = choice("union", union, confidence.UNIONS)
-        self.c = positive("c", c)
+        self.epsilon = checks.probability("epsilon", epsilon)
+        self.delta = checks.probability("delta", delta)
+        self.bound = checks.choice("bound", bound, widths.BOUNDS)
+        self.union = checks.choice("union", union, widths.UNIONS)
+        self.c = checks.positive("c", c)
         if bound == "theory":
-            schedule = confidence.uniform_schedule(tree, delta, union)
+            schedule = widths.uniform_schedule(tree, delta, union)
         else:
-            schedule = confidence.simple_schedule(c, delta)
+            schedule = widths.simple_schedule(c, delta)
         sequences, endings = tree.num_sequences, np.flatnonzero(tree.can_end)
         if len(endings) > MAX_ENDINGS:
             raise ValueError(
@@ -79,7 +81,7 @@ class LUCBTUniform(Learner):
             classes=np.empty(len(endings), np.int32),
             class_value=np.empty(len(endings)),
             forced=np.full(tree.num_states, -1, PLAN_DTYPE),
-            work=planning.new_workspace(tree.num_states, sequences),
+            work=plain.new_workspace(tree.num_states, sequences),
             seed=self.seed,
         )
         room = np.concatenate([[0], np.cumsum(np.where(tree.can_end, 16, 0))])
@@ -205,22 +207,20 @@ def _list_classes(data):
 @tree_pass
 def _plan_through(links, data, ending, deviation, episodes, policy):
     """The best policy under the current losses that plays the ending and, if it is not -1, the deviation."""
-    planning.force_path(links, ending, data.forced)
+    plain.force_path(links, ending, data.forced)
     if deviation >= 0:
-        planning.force_path(links, deviation, data.forced)
-    policy.number[0] = planning.best_plan(
-        links, data.work, data.forced, data.seed, episodes, policy.plan, policy.reached
-    )
-    planning.release_path(links, ending, data.forced)
+        plain.force_path(links, deviation, data.forced)
+    policy.number[0] = plain.best_plan(links, data.work, data.forced, data.seed, episodes, policy.plan, policy.reached)
+    plain.release_path(links, ending, data.forced)
     if deviation >= 0:
-        planning.release_path(links, deviation, data.forced)
+        plain.release_path(links, deviation, data.forced)
 
 
 @kernel
 def _best_of_class(links, data, history, like, episodes):
     """The best ending of exactly n(like) plays, with the losses of its class left in the workspace: (ending, estimate)."""
     value = _losses(links, data, history, like)
-    ending, loss, _ = planning.max_ucb_ending(
+    ending, loss, _ = plain.max_ucb_ending(
         links, data.work, data.plays, data.plays[data.endings[like]], 0.0, False, data.seed, episodes
     )
     return ending, (value - loss if ending >= 0 else -np.inf)
@@ -234,8 +234,8 @@ def _best_policy(links, data, history, episodes, policy):
     """
     number = _list_classes(data)
     if data.plays[data.endings[data.classes[0]]] == 0:
-        planning.counts_losses(links, data.plays, data.sum, data.work)
-        ending, _, _ = planning.max_ucb_ending(links, data.work, data.plays, 0, 0.0, False, data.seed, episodes)
+        plain.counts_losses(links, data.plays, data.sum, data.work)
+        ending, _, _ = plain.max_ucb_ending(links, data.work, data.plays, 0, 0.0, False, data.seed, episodes)
         _plan_through(links, data, ending, -1, episodes, policy)
         return -1, number
     best = 0
@@ -259,17 +259,17 @@ def _prepare(links, memory, episodes):
     if best < 0:
         progress[PLANNED] = 1
         return
-    lam = confidence.growth(memory.schedule, progress[BATCH])
+    lam = widths.growth(memory.schedule, progress[BATCH])
     best_plays = data.plays[data.endings[data.classes[best]]]
 
     # The rival in the class of the first policy itself, whose losses are in place.
     value = 0.0
     for state in range(links.first_child[0]):
         value += data.work.value[state]
-    planning.whole_best_plan(links, data.work, data.seed, episodes)
+    plain.whole_best_plan(links, data.work, data.seed, episodes)
     for at in range(first.number[0]):
         data.work.plan[first.reached[at]] = first.plan[first.reached[at]]
-    ending, deviation, loss, wide = planning.second_ending(
+    ending, deviation, loss, wide = plain.second_ending(
         links, data.work, data.plays, best_plays, lam, False, data.seed, episodes
     )
     upper = value - loss + lam * wide if ending >= 0 else -np.inf
@@ -277,11 +277,11 @@ def _prepare(links, memory, episodes):
     # Within any other class all widths are equal: the rival is the best of its class.
     rival = -1
     for at in range(number):
-        bound = data.class_value[at] + lam * planning.width(data.plays[data.endings[data.classes[at]]], False)
+        bound = data.class_value[at] + lam * plain.width(data.plays[data.endings[data.classes[at]]], False)
         if at != best and bound > upper:
             rival, upper = at, bound
     root = data.sum[len(links.can_end)] / episodes
-    lower = min(data.class_value[best] + root, 1.0) - lam * planning.width(best_plays, False)
+    lower = min(data.class_value[best] + root, 1.0) - lam * plain.width(best_plays, False)
     if upper == -np.inf or lower >= upper + root - memory.epsilon:
         progress[STOPPED] = 1
         return

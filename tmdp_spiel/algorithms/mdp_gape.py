@@ -12,7 +12,6 @@ import collections
 import numba
 import numpy as np
 
-from tmdp_spiel import confidence, ties
 from tmdp_spiel.algorithms.kl_ball import largest_mean, smallest_mean
 from tmdp_spiel.algorithms.path_learner import follow_plan, rescore_plan
 from tmdp_spiel.algorithms.transition_model import (
@@ -23,9 +22,10 @@ from tmdp_spiel.algorithms.transition_model import (
     state_bound,
     state_visits,
 )
-from tmdp_spiel.decision_tree import PLAN_DTYPE
-from tmdp_spiel.kernels import kernel, tree_pass
-from tmdp_spiel.tree_mdp import child_range
+from tmdp_spiel.trees import checks, ties
+from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
+from tmdp_spiel.trees.kernels import kernel, tree_pass
+from tmdp_spiel.trees.tree_mdp import child_range
 
 # log_confidence: ln(3 (B K)^H / delta);  outcomes: B;  root_can_end: as in the tree
 Settings = collections.namedtuple("Settings", ["epsilon", "log_confidence", "outcomes", "root_can_end", "seed"])
@@ -44,8 +44,8 @@ class MDPGapE(BoundsLearner):
 
     def __init__(self, tree, *, epsilon: float = 0.05, delta: float = 0.05, seed: int = 0):
         super().__init__(tree, seed)
-        self.epsilon = confidence.check_probability("epsilon", epsilon)
-        self.delta = confidence.check_probability("delta", delta)
+        self.epsilon = checks.probability("epsilon", epsilon)
+        self.delta = checks.probability("delta", delta)
         outcomes = int(_most_followers(tree.links, tree.root_can_end))
         settings = Settings(
             epsilon=self.epsilon,

@@ -11,8 +11,6 @@ import collections
 import numba
 import numpy as np
 
-from tmdp_spiel import confidence
-from tmdp_spiel.algorithms.learner import positive
 from tmdp_spiel.algorithms.path_learner import follow_plan, rescore_plan
 from tmdp_spiel.algorithms.transition_model import (
     BoundsLearner,
@@ -22,7 +20,8 @@ from tmdp_spiel.algorithms.transition_model import (
     state_bound,
     state_visits,
 )
-from tmdp_spiel.kernels import kernel
+from tmdp_spiel.trees import checks
+from tmdp_spiel.trees.kernels import kernel
 
 # The model as of the last refresh of each sequence. model: as in transition_model;  went_on: int32[S], state visits
 Snapshot = collections.namedtuple("Snapshot", ["model", "went_on"])
@@ -43,9 +42,9 @@ class MVP(BoundsLearner):
 
     def __init__(self, tree, *, c1: float = 0.1, c3: float = 0.1, delta: float = 0.05, seed: int = 0):
         super().__init__(tree, seed, lower=False)
-        self.c1 = positive("c1", c1)
-        self.c3 = positive("c3", c3)
-        self.delta = confidence.check_probability("delta", delta)
+        self.c1 = checks.positive("c1", c1)
+        self.c3 = checks.positive("c3", c3)
+        self.delta = checks.probability("delta", delta)
         self._memory = Memory(
             model=self._model,
             snapshot=Snapshot(new_model(tree), np.zeros(tree.num_states, np.int32)),

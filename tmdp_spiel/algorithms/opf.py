@@ -11,7 +11,6 @@ import collections
 import numba
 import numpy as np
 
-from tmdp_spiel.algorithms.learner import positive
 from tmdp_spiel.algorithms.path_learner import trace_back
 from tmdp_spiel.algorithms.regret_matching import (
     RegretMatcher,
@@ -21,8 +20,9 @@ from tmdp_spiel.algorithms.regret_matching import (
     positive_sum,
     rescore_matched,
 )
-from tmdp_spiel.kernels import kernel
-from tmdp_spiel.tree_mdp import follow_chance
+from tmdp_spiel.trees import checks
+from tmdp_spiel.trees.kernels import kernel
+from tmdp_spiel.trees.tree_mdp import follow_chance
 
 # regrets, endings, average: one entry per sequence;  endings: the sequences at or below it that can end an episode;
 # stale: bool[S], see RegretMatcher
@@ -37,7 +37,7 @@ class OPF(RegretMatcher):
 
     def __init__(self, tree, *, k: float = 5.0, recommends: str = "average", seed: int = 0):
         super().__init__(tree, recommends=recommends, seed=seed)
-        self.k = positive("k", k)
+        self.k = checks.positive("k", k)
         self._memory = Memory(self._regrets, _endings_below(tree.links), self._average, self._stale, self.k, self._path)
         self._exploration_value = None
 

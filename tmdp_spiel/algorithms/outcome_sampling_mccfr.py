@@ -11,7 +11,6 @@ import collections
 import numba
 import numpy as np
 
-from tmdp_spiel import confidence
 from tmdp_spiel.algorithms.path_learner import trace_back
 from tmdp_spiel.algorithms.regret_matching import (
     RegretMatcher,
@@ -23,8 +22,9 @@ from tmdp_spiel.algorithms.regret_matching import (
     positive_sum,
     rescore_matched,
 )
-from tmdp_spiel.kernels import kernel
-from tmdp_spiel.tree_mdp import follow_chance
+from tmdp_spiel.trees import checks
+from tmdp_spiel.trees.kernels import kernel
+from tmdp_spiel.trees.tree_mdp import follow_chance
 
 # regrets, average: one entry per sequence;  stale: bool[S], see RegretMatcher;
 # sampled, reached: scratch, one entry per own decision of an episode, the products of mu and of sigma before it
@@ -39,7 +39,7 @@ class OutcomeSamplingMCCFR(RegretMatcher):
 
     def __init__(self, tree, *, epsilon: float = 0.1, recommends: str = "average", seed: int = 0):
         super().__init__(tree, recommends=recommends, seed=seed)
-        self.epsilon = confidence.check_probability("epsilon", epsilon)
+        self.epsilon = checks.probability("epsilon", epsilon)
         self._memory = Memory(
             regrets=self._regrets,
             average=self._average,

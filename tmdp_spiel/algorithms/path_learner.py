@@ -13,12 +13,12 @@ import collections
 import numba
 import numpy as np
 
-from tmdp_spiel import ties
 from tmdp_spiel.algorithms.learner import Learner
-from tmdp_spiel.decision_tree import PLAN_DTYPE
-from tmdp_spiel.kernels import kernel
-from tmdp_spiel.planning import state_of
-from tmdp_spiel.tree_mdp import follow_chance
+from tmdp_spiel.planning.plain import state_of
+from tmdp_spiel.trees import ties
+from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
+from tmdp_spiel.trees.kernels import kernel
+from tmdp_spiel.trees.tree_mdp import follow_chance
 
 # The own decisions of one episode in order, at most `horizon` many.
 Path = collections.namedtuple("Path", ["states", "sequences"])
@@ -72,7 +72,9 @@ class PlanLearner(PathLearner):
         Both are in its own file: numba does not keep compiled code that was given a function, and compiles anew only
         when the file of a function has changed, not one that it calls into.
         """
-        raise NotImplementedError(f"{type(self).__name__} needs _compiled(), or _update() and _play_scored() of its own")
+        raise NotImplementedError(
+            f"{type(self).__name__} needs _compiled(), or _update() and _play_scored() of its own"
+        )
 
     def _update(self, ended_on, value):
         take_in, _ = self._compiled()

@@ -12,10 +12,12 @@ import collections
 import numba
 import numpy as np
 
-from tmdp_spiel import confidence, incremental, planning
-from tmdp_spiel.algorithms.learner import Learner, choice, positive
-from tmdp_spiel.decision_tree import PLAN_DTYPE, DecisionTree
-from tmdp_spiel.kernels import kernel, tree_pass
+from tmdp_spiel.algorithms.learner import Learner
+from tmdp_spiel.bounds import widths
+from tmdp_spiel.planning import incremental, plain
+from tmdp_spiel.trees import checks
+from tmdp_spiel.trees.decision_tree import PLAN_DTYPE, DecisionTree
+from tmdp_spiel.trees.kernels import kernel, tree_pass
 
 ESTIMATORS = ("counts", "transitions")
 _LEAST_EPISODES = 16  # before an adaptive baseline is set for the first time
@@ -24,7 +26,18 @@ _LEAST_EPISODES = 16  # before an adaptive baseline is set for the first time
 # forced, stack: scratch, one entry per state;  root_total: what episodes without an own decision returned above baseline
 Arms = collections.namedtuple(
     "Arms",
-    ["estimates", "state_visits", "sequence_visits", "work", "forced", "stack", "root_total", "optimistic", "baseline", "seed"],
+    [
+        "estimates",
+        "state_visits",
+        "sequence_visits",
+        "work",
+        "forced",
+        "stack",
+        "root_total",
+        "optimistic",
+        "baseline",
+        "seed",
+    ],
 )
 # value: float64[1];  for an adaptive one, else empty: ended: int32[J + 1], the episodes that ended on each sequence, the
 # root last;  recent: float64[3], returns and number of the episodes since it was set, and the number before
@@ -50,11 +63,11 @@ class PolicyArms(Learner):
 
     def __init__(self, tree, *, bound, c, delta, union, estimator, baseline, optimistic, seed):
         super().__init__(tree, seed)
-        self.bound = choice("bound", bound, confidence.BOUNDS)
-        self.union = choice("union", union, confidence.UNIONS)
-        self.estimator = choice("estimator", estimator, ESTIMATORS)
-        self.c = positive("c", c)
-        self.delta = confidence.check_probability("delta", delta)
+        self.bound = checks.choice("bound", bound, widths.BOUNDS)
+        self.union = checks.choice("union", union, widths.UNIONS)
+        self.estimator = checks.choice("estimator", estimator, ESTIMATORS)
+        self.c = checks.positive("c", c)
+        self.delta = checks.probability("delta", delta)
         if baseline is None:
             baseline = 0.0 if bound == "theory" else 0.5
         self.adaptive = isinstance(baseline, str) and baseline == "adaptive"
@@ -65,14 +78,16 @@ class PolicyArms(Learner):
         if bound == "theory" and (self.adaptive or first_baseline != 0.0):
             raise ValueError("the width of Theorem 1 (bound='theory') needs baseline=0; with bound='simple' it is free")
         if self.adaptive and estimator == "transitions":
-            raise ValueError("estimator='transitions' does not depend on the baseline where it has data: give it a number")
+            raise ValueError(
+                "estimator='transitions' does not depend on the baseline where it has data: give it a number"
+            )
         self.optimistic = bool(optimistic)
         transitions = estimator == "transitions"
         self._arms = Arms(
             estimates=incremental.new_estimates(tree, self.optimistic),
             state_visits=np.zeros(tree.num_states if transitions else 0, np.int32),
             sequence_visits=np.zeros(tree.num_sequences if transitions else 0, np.int32),
-            work=planning.new_workspace(*((tree.num_states, tree.num_sequences) if transitions else (0, 0))),
+            work=plain.new_workspace(*((tree.num_states, tree.num_sequences) if transitions else (0, 0))),
             forced=np.full(tree.num_states, -1, PLAN_DTYPE),
             stack=np.empty(tree.num_states, np.int32),
             root_total=np.zeros(1),
@@ -129,7 +144,7 @@ def estimate_best(links, arms, lam, episodes):
     """Brings the estimates up to date; returns V-hat of the empirically best policy."""
     offset = arms.baseline.value[0] + (arms.root_total[0] / episodes if episodes > 0 else 0.0)
     if uses_transitions(arms):
-        return offset + planning.transitions_losses(
+        return offset + plain.transitions_losses(
             links, episodes, arms.state_visits, arms.sequence_visits, arms.estimates.totals, arms.work
         )
     incremental.refresh_expired(links, arms.estimates, lam, arms.optimistic, arms.stack)
@@ -140,9 +155,7 @@ def estimate_best(links, arms, lam, episodes):
 def max_ucb_ending(links, arms, lam, time):
     """The ending to force for a policy of the largest upper bound: (sequence, loss, width)."""
     if uses_transitions(arms):
-        return planning.max_ucb_ending(
-            links, arms.work, arms.estimates.plays, -1, lam, arms.optimistic, arms.seed, time
-        )
+        return plain.max_ucb_ending(links, arms.work, arms.estimates.plays, -1, lam, arms.optimistic, arms.seed, time)
     return incremental.max_ucb_ending(links, arms.estimates, lam, arms.optimistic, arms.seed, time)
 
 
@@ -150,17 +163,15 @@ def max_ucb_ending(links, arms, lam, time):
 def best_plan(links, arms, through, time, policy):
     """The empirically best policy, or the best of those that play the sequence `through` if it is not -1."""
     if through >= 0:
-        planning.force_path(links, through, arms.forced)
+        plain.force_path(links, through, arms.forced)
     if uses_transitions(arms):
-        policy.number[0] = planning.best_plan(
-            links, arms.work, arms.forced, arms.seed, time, policy.plan, policy.reached
-        )
+        policy.number[0] = plain.best_plan(links, arms.work, arms.forced, arms.seed, time, policy.plan, policy.reached)
     else:
         policy.number[0] = incremental.best_plan(
             links, arms.estimates, arms.forced, arms.seed, time, policy.plan, policy.reached
         )
     if through >= 0:
-        planning.release_path(links, through, arms.forced)
+        plain.release_path(links, through, arms.forced)
 
 
 @kernel
@@ -168,8 +179,8 @@ def second_plan(links, arms, deviations, first, lam, time, policy):
     """The policy of the largest upper bound among those that differ from `first`, the empirically best one, in what
     they reach: (whether there is one, its loss, its width)."""
     if uses_transitions(arms):
-        planning.whole_best_plan(links, arms.work, arms.seed, time)
-        sequence, deviation, loss, wide = planning.second_ending(
+        plain.whole_best_plan(links, arms.work, arms.seed, time)
+        sequence, deviation, loss, wide = plain.second_ending(
             links, arms.work, arms.estimates.plays, -1, lam, arms.optimistic, arms.seed, time
         )
         sequence = deviation if deviation >= 0 else sequence
@@ -195,10 +206,10 @@ def second_plan(links, arms, deviations, first, lam, time, policy):
 def whole_best_plan(links, arms, episodes):
     """The empirically best plan after that many episodes at every state, reached or not."""
     if uses_transitions(arms):
-        planning.transitions_losses(
+        plain.transitions_losses(
             links, episodes, arms.state_visits, arms.sequence_visits, arms.estimates.totals, arms.work
         )
-        planning.whole_best_plan(links, arms.work, arms.seed, episodes)
+        plain.whole_best_plan(links, arms.work, arms.seed, episodes)
         return arms.work.plan.copy()
     return incremental.whole_best_plan(links, arms.estimates, arms.seed, episodes)
 
@@ -238,7 +249,7 @@ def take_in(links, arms, policy, ended_on, value, lam):
     if uses_transitions(arms):
         sequence = np.int64(ended_on)
         while sequence != len(links.can_end):
-            state = planning.state_of(links, sequence)
+            state = plain.state_of(links, sequence)
             arms.sequence_visits[sequence] += 1
             arms.state_visits[state] += 1
             sequence = np.int64(links.parent[state])

@@ -7,8 +7,6 @@ import collections
 import numba
 import numpy as np
 
-from tmdp_spiel import ties
-from tmdp_spiel.algorithms.learner import positive
 from tmdp_spiel.algorithms.path_learner import (
     PlanLearner,
     follow_plan,
@@ -18,9 +16,10 @@ from tmdp_spiel.algorithms.path_learner import (
     trace_back,
 )
 from tmdp_spiel.algorithms.transition_model import new_model, record, state_visits
-from tmdp_spiel.decision_tree import PLAN_DTYPE
-from tmdp_spiel.kernels import kernel, tree_pass
-from tmdp_spiel.tree_mdp import deterministic_value
+from tmdp_spiel.trees import checks, ties
+from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
+from tmdp_spiel.trees.kernels import kernel, tree_pass
+from tmdp_spiel.trees.tree_mdp import deterministic_value
 
 # Draws per random variable, at most, so that each has keys of its own.
 _KEYS = 256
@@ -51,7 +50,7 @@ class PSRL(PlanLearner):
 
     def __init__(self, tree, *, prior: float = 1.0, lazy: bool = False, seed: int = 0):
         super().__init__(tree, seed)
-        self.prior = positive("prior", prior)
+        self.prior = checks.positive("prior", prior)
         self.lazy = bool(lazy)
         self._model = new_model(tree)
         self._memory = Memory(

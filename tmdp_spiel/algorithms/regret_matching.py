@@ -8,9 +8,9 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from tmdp_spiel.algorithms.learner import choice
 from tmdp_spiel.algorithms.path_learner import PathLearner, root_value, sequence_value
-from tmdp_spiel.kernels import kernel
+from tmdp_spiel.trees import checks
+from tmdp_spiel.trees.kernels import kernel
 
 RECOMMENDS = ("average", "current")
 
@@ -26,7 +26,7 @@ class RegretMatcher(PathLearner):
 
     def __init__(self, tree, *, recommends, seed):
         super().__init__(tree, seed)
-        self.recommends = choice("recommends", recommends, RECOMMENDS)
+        self.recommends = checks.choice("recommends", recommends, RECOMMENDS)
         self._regrets = np.zeros(tree.num_sequences)
         self._average = np.zeros(tree.num_sequences)
         self._stale = np.zeros(tree.num_states, np.bool_)

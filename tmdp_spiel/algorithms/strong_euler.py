@@ -12,8 +12,6 @@ import collections
 import numba
 import numpy as np
 
-from tmdp_spiel import confidence
-from tmdp_spiel.algorithms.learner import choice, positive
 from tmdp_spiel.algorithms.path_learner import follow_plan, rescore_plan
 from tmdp_spiel.algorithms.transition_model import (
     BoundsLearner,
@@ -24,7 +22,8 @@ from tmdp_spiel.algorithms.transition_model import (
     state_bound,
     state_visits,
 )
-from tmdp_spiel.kernels import kernel
+from tmdp_spiel.trees import checks
+from tmdp_spiel.trees.kernels import kernel
 
 VARIANTS = ("strong_euler", "euler", "ucbvi_bf")
 STRONG_EULER, EULER, UCBVI_BF = range(3)
@@ -46,9 +45,9 @@ class StrongEuler(BoundsLearner):
 
     def __init__(self, tree, *, variant: str = "strong_euler", c: float = 0.03, delta: float = 0.05, seed: int = 0):
         super().__init__(tree, seed, lower=variant != "ucbvi_bf")
-        self.variant = choice("variant", variant, VARIANTS)
-        self.c = positive("c", c)
-        self.delta = confidence.check_probability("delta", delta)
+        self.variant = checks.choice("variant", variant, VARIANTS)
+        self.c = checks.positive("c", c)
+        self.delta = checks.probability("delta", delta)
         sequences = float(tree.num_sequences)
         over_delta = {"strong_euler": 10.0 * sequences**2, "euler": 28.0 * sequences, "ucbvi_bf": 5.0 * sequences}
         self._memory = Memory(

@@ -11,9 +11,9 @@ import numba
 import numpy as np
 
 from tmdp_spiel.algorithms.path_learner import PlanLearner, best_sequence
-from tmdp_spiel.decision_tree import PLAN_DTYPE
-from tmdp_spiel.kernels import kernel
-from tmdp_spiel.tree_mdp import child_range
+from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
+from tmdp_spiel.trees.kernels import kernel
+from tmdp_spiel.trees.tree_mdp import child_range
 
 # One entry per sequence, the root last. visits: int32, episodes through it;  returns, squares: float64, sums of the
 # returns of the episodes that ended on it, and of their squares. A state's visits are the sum over its sequences.

@@ -7,10 +7,10 @@ import collections
 import numba
 import numpy as np
 
-from tmdp_spiel import confidence
 from tmdp_spiel.algorithms import policy_arms
-from tmdp_spiel.kernels import kernel
-from tmdp_spiel.tree_mdp import sample_deterministic
+from tmdp_spiel.bounds import widths
+from tmdp_spiel.trees.kernels import kernel
+from tmdp_spiel.trees.tree_mdp import sample_deterministic
 
 Memory = collections.namedtuple("Memory", ["arms", "schedule", "policy"])
 
@@ -46,9 +46,9 @@ class UCBT(policy_arms.PolicyArms):
             seed=seed,
         )
         if bound == "theory":
-            schedule = confidence.ucb_t_schedule(tree, union)
+            schedule = widths.ucb_t_schedule(tree, union)
         else:
-            schedule = confidence.simple_schedule(c, delta)
+            schedule = widths.simple_schedule(c, delta)
         self._memory = Memory(self._arms, schedule, policy_arms.new_policy(tree))
 
     def plan(self) -> np.ndarray:
@@ -69,7 +69,7 @@ def _choose(links, memory, episodes):
     arms, policy = memory.arms, memory.policy
     if policy.number[0] > 0:
         return
-    lam = confidence.growth(memory.schedule, episodes + 1)
+    lam = widths.growth(memory.schedule, episodes + 1)
     policy_arms.estimate_best(links, arms, lam, episodes)
     ending, _, _ = policy_arms.max_ucb_ending(links, arms, lam, episodes)
     policy_arms.best_plan(links, arms, ending, episodes, policy)
@@ -78,7 +78,7 @@ def _choose(links, memory, episodes):
 @kernel
 def _take_in(links, memory, episodes, ended_on, value):
     """Line 9: the counts, by the policy played and its outcome."""
-    lam = confidence.growth(memory.schedule, episodes + 2)
+    lam = widths.growth(memory.schedule, episodes + 2)
     policy_arms.take_in(links, memory.arms, memory.policy, ended_on, value, lam)
     memory.policy.number[0] = 0
 

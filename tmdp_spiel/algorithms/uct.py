@@ -7,11 +7,10 @@ import collections
 import numba
 import numpy as np
 
-from tmdp_spiel import ties
-from tmdp_spiel.algorithms.learner import positive
 from tmdp_spiel.algorithms.path_learner import PlanLearner, follow_plan, rescore_plan
-from tmdp_spiel.decision_tree import PLAN_DTYPE
-from tmdp_spiel.kernels import kernel
+from tmdp_spiel.trees import checks, ties
+from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
+from tmdp_spiel.trees.kernels import kernel
 
 # visits, returns: one entry per sequence, the episodes through it and the sum of their returns;  c: on the [0, 1] scale
 Memory = collections.namedtuple("Memory", ["visits", "returns", "c", "seed", "plan", "path"])
@@ -25,7 +24,7 @@ class UCT(PlanLearner):
 
     def __init__(self, tree, *, c: float | None = None, seed: int = 0):
         super().__init__(tree, seed)
-        self.c = positive("c", tree.utility_range / 4 if c is None else c)
+        self.c = checks.positive("c", tree.utility_range / 4 if c is None else c)
         self._memory = Memory(
             visits=np.zeros(tree.num_sequences, np.int32),
             returns=np.zeros(tree.num_sequences),

@@ -1,0 +1,74 @@
+"""The information-state strings of RBT's trees, computed from the arrays: ten million strings would not fit."""
+
+import numpy as np
+
+from tmdp_spiel.games.rbt import game as rbt
+from tmdp_spiel.games.rbt.rules import FIRST_SENSE_ACTION
+
+
+class RBTNames:
+    """Maps the states of one player's tree to information-state strings and back, by walking up or down the tree."""
+
+    def __init__(self, tree, player, start):
+        self._tree, self._player = tree, player
+        self._first_marks = start[player::2]
+        self._parents_end = tree.num_sequences
+
+    def string(self, state):
+        tree = self._tree
+        steps = []
+        while (j := int(tree.parent[state])) != self._parents_end:
+            steps.append((int(tree.action[j]), int(tree.observation[state])))
+            state = self._state_of(j)
+        own = set(self._first_marks)
+        history = []
+        for action, observation in reversed(steps):
+            if action < FIRST_SENSE_ACTION:
+                own.add(action)
+                history.append(action)
+            else:
+                window = action - FIRST_SENSE_ACTION
+                history.append((window, self._shown(window, observation, own)))
+        return rbt.history_string(self._player, history)
+
+    def _state_of(self, sequence):
+        """The state a sequence belongs to: the last that begins at or before it."""
+        return int(self._tree.first_sequence.searchsorted(np.int32(sequence), side="right")) - 1
+
+    def _shown(self, window, observation, own):
+        return "".join(
+            rbt.MARKS[1 - self._player]
+            if (observation >> b) & 1
+            else rbt.MARKS[self._player]
+            if square in own
+            else rbt.EMPTY
+            for b, square in enumerate(rbt.WINDOWS[window])
+        )
+
+    def index(self, string):
+        try:
+            player, history = rbt.parse_history_string(string)
+        except ValueError as error:
+            raise KeyError(str(error)) from None
+        if player != self._player:
+            raise KeyError(
+                f"{string!r} is a state of {rbt.MARKS[player]}; this is the tree of {rbt.MARKS[self._player]}"
+            )
+        state = 0
+        for entry in history:
+            state = self._child(state, entry)
+            if state is None:
+                break
+        if state is None or self.string(state) != string:
+            raise KeyError(f"no legal play leads to the information state {string!r}")
+        return state
+
+    def _child(self, state, entry):
+        tree = self._tree
+        action, observation = (entry, 0) if isinstance(entry, int) else rbt.sense_and_observation(self._player, *entry)
+        for j in range(tree.first_sequence[state], tree.first_sequence[state + 1]):
+            if tree.action[j] == action:
+                for child in range(tree.first_child[j], tree.first_child[j + 1]):
+                    if tree.observation[child] == observation:
+                        return child
+        return None

@@ -1,0 +1,99 @@
+"""The rules of Reconnaissance Blind Tic-Tac-Toe on bit masks, compiled.
+
+A set of squares is a 9-bit mask, square i being bit i. What a sense shows is a 4-bit mask: bit b says that the
+opponent holds the b-th square of the window. The OpenSpiel game in `rbt.py` states the same rules in plain Python and
+shares no code with this file, so that each can be held against the other.
+"""
+
+import numba
+import numpy as np
+
+NUM_SQUARES = 9
+NUM_SENSES = 4
+FULL_BOARD = (1 << NUM_SQUARES) - 1
+FIRST_SENSE_ACTION = NUM_SQUARES  # OpenSpiel actions: 0..8 are moves, 9..12 are senses.
+
+WINDOWS = np.array([[0, 1, 3, 4], [1, 2, 4, 5], [3, 4, 6, 7], [4, 5, 7, 8]], dtype=np.int32)
+WINDOW_MASKS = (1 << WINDOWS).sum(axis=1).astype(np.int32)
+_LINES = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6))
+LINE_MASKS = np.array([sum(1 << square for square in line) for line in _LINES], dtype=np.int32)
+
+# What can become of a move, in place of the node it leads to. Seen by the player who moves.
+ILLEGAL, LOSS, DRAW, WIN = -1, -2, -3, -4
+
+
+@numba.njit(cache=True, inline="always")
+def bit_count(mask):
+    """The number of ones of a mask of at most 16 bits."""
+    mask = mask - ((mask >> 1) & 0x5555)
+    mask = (mask & 0x3333) + ((mask >> 2) & 0x3333)
+    mask = (mask + (mask >> 4)) & 0x0F0F
+    return (mask + (mask >> 8)) & 0x1F
+
+
+@numba.njit(cache=True, inline="always")
+def rank(mask, bit):
+    """The number of ones of `mask` below position `bit`: where an action stands among the legal ones."""
+    return bit_count(mask & ((1 << bit) - 1))
+
+
+@numba.njit(cache=True)
+def has_line(marks):
+    """Whether the marks contain three in a row."""
+    for line in LINE_MASKS:  # noqa: SIM110 (compiled)
+        if marks & line == line:
+            return True
+    return False
+
+
+@numba.njit(cache=True)
+def shown(sense, opponent):
+    """What a sense shows of the opponent's marks, as a 4-bit mask."""
+    seen = 0
+    for b in range(4):
+        seen |= ((opponent >> WINDOWS[sense, b]) & 1) << b
+    return seen
+
+
+@numba.njit(cache=True)
+def marks_shown(sense, observation):
+    """The squares on which an observation shows the opponent."""
+    marks = 0
+    for b in range(4):
+        marks |= ((observation >> b) & 1) << WINDOWS[sense, b]
+    return marks
+
+
+@numba.njit(cache=True)
+def legal_senses(own, known, only_useful):
+    """The senses that may be used, as a 4-bit mask; a useful one covers a square neither own nor known."""
+    if not only_useful:
+        return (1 << NUM_SENSES) - 1
+    legal = 0
+    for sense in range(NUM_SENSES):
+        if WINDOW_MASKS[sense] & ~(own | known):
+            legal |= 1 << sense
+    return legal
+
+
+@numba.njit(cache=True)
+def legal_moves(own, known, sensed_empty, forced_wins):
+    """The squares that may be played: not own, not known to be the opponent's; or the lowest sure win alone."""
+    if forced_wins:
+        for square in range(NUM_SQUARES):
+            if (sensed_empty >> square) & 1 and has_line(own | (1 << square)):
+                return 1 << square
+    return FULL_BOARD & ~(own | known)
+
+
+@numba.njit(cache=True)
+def result_of_move(own, opponent, square):
+    """LOSS on an occupied square, WIN with a line, DRAW on a full board, 0 if the game goes on."""
+    if (opponent >> square) & 1:
+        return LOSS
+    after = own | (1 << square)
+    if has_line(after):
+        return WIN
+    if after | opponent == FULL_BOARD:
+        return DRAW
+    return 0

@@ -1,0 +1,115 @@
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+
+import tmdp_spiel as ts
+from tmdp_spiel.running.run import log_spaced
+from twins import brute_force
+
+
+@pytest.mark.parametrize("name, player", [("kuhn", 0), ("kuhn", 1), ("leduc", 1)])
+def test_the_trace_is_what_stepping_by_hand_measures(name, player, mdp_of):
+    mdp = mdp_of(name, player)
+    trace = ts.run(ts.UCBT(mdp.tree, seed=4), mdp, 400, checkpoints=[1, 50, 400])
+    learner, rng = ts.UCBT(mdp.tree, seed=4), np.random.default_rng(4)
+    best, _ = mdp.best_response()
+    regret, rows = 0.0, []
+    for episode in range(1, 401):
+        plan = learner.plan()
+        regret += best - mdp.value(plan)
+        learner.learn(*mdp.sample(plan, rng))
+        if episode in (1, 50, 400):
+            rows.append((episode, regret, best - mdp.value(learner.recommend())))
+    np.testing.assert_array_equal(trace.episode, [1, 50, 400])
+    np.testing.assert_allclose(trace.regret, [row[1] for row in rows], atol=1e-9)
+    np.testing.assert_allclose(trace.value_gap, [row[2] for row in rows], atol=1e-9)
+
+
+def test_a_run_can_go_on_identically(mdp_of):
+    mdp = mdp_of("kuhn", 0)
+    whole, parts = ts.UCBT(mdp.tree, seed=1), ts.UCBT(mdp.tree, seed=1)
+    ts.run(whole, mdp, 3000)
+    rng = np.random.default_rng(1)
+    first, second = ts.run(parts, mdp, 1234, rng=rng), ts.run(parts, mdp, 1766, rng=rng)
+    np.testing.assert_array_equal(whole.plays, parts.plays)
+    assert first.episode[-1] + second.episode[-1] == whole.episodes == parts.episodes
+
+
+def test_checkpoints_are_log_spaced_and_end_at_the_end():
+    checkpoints = log_spaced(100_000)
+    assert checkpoints[0] == 1 and checkpoints[-1] == 100_000
+    assert np.all(np.diff(checkpoints) > 0)
+    assert log_spaced(1).tolist() == [1]
+
+
+def test_a_learner_that_stops_ends_the_run(mdp_of):
+    mdp = mdp_of("kuhn", 0)
+    stopping = ts.run_until_stopped(ts.LUCB(mdp.tree, epsilon=0.3, seed=2), mdp)
+    trace = ts.run(ts.LUCB(mdp.tree, epsilon=0.3, seed=2), mdp, 10**6)
+    assert trace.episode[-1] == stopping.episodes < 10**6
+    assert trace.value_gap[-1] == pytest.approx(stopping.gap)
+
+
+def test_max_episodes_ends_a_run_that_does_not_stop(mdp_of):
+    mdp = mdp_of("kuhn", 0)
+    result = ts.run_until_stopped(ts.LUCBT(mdp.tree, epsilon=0.01), mdp, max_episodes=1000)
+    assert result.episodes == 1000 and not result.stopped
+
+
+def test_interrupting_returns_what_was_done(mdp_of):
+    mdp = mdp_of("leduc", 0)
+    learner = ts.UCBT(mdp.tree)
+    ts.run(learner, mdp, 100)
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    trace = ts.run(learner, mdp, 2**31 - 1)
+    timer.join()
+    assert trace.interrupted
+    assert trace.episode[-1] == learner.episodes - 100
+    assert len(trace.regret) == len(trace.value_gap) == len(trace.episode) > 0
+
+
+@pytest.mark.parametrize("episodes", [0, -5, 2.5, 2**31])
+def test_a_wrong_number_of_episodes_is_refused(episodes, mdp_of):
+    mdp = mdp_of("kuhn", 0)
+    with pytest.raises(ValueError, match="episodes"):
+        ts.run(ts.UCBT(mdp.tree), mdp, episodes)
+
+
+def test_checkpoints_beyond_the_run_are_refused(mdp_of):
+    mdp = mdp_of("kuhn", 0)
+    with pytest.raises(ValueError, match="checkpoints"):
+        ts.run(ts.UCBT(mdp.tree), mdp, 10, checkpoints=[20])
+
+
+def test_a_learner_for_another_tree_is_refused(mdp_of):
+    with pytest.raises(ValueError, match="another tree"):
+        ts.run(ts.UCBT(mdp_of("kuhn", 0).tree), mdp_of("kuhn", 1), 10)
+
+
+@pytest.mark.parametrize(
+    "ended_on, value, message",
+    [(0, 1.5, r"\[0, 1\]"), (0, float("nan"), r"\[0, 1\]"), (-1, 0.5, "sequence"), (99, 0.5, "sequence")],
+)
+def test_a_wrong_episode_is_refused_and_changes_nothing(ended_on, value, message, mdp_of):
+    learner = ts.UCBT(mdp_of("kuhn", 0).tree)
+    plan = learner.plan()
+    with pytest.raises(ValueError, match=message):
+        learner.learn(ended_on, value)
+    assert learner.episodes == 0 and not learner.plays.any()
+    np.testing.assert_array_equal(learner.plan(), plan)
+
+
+def test_an_episode_that_the_plan_cannot_have_is_refused(mdp_of):
+    tree = mdp_of("kuhn", 0).tree
+    learner = ts.UCBT(tree)
+    possible = brute_force.policy_of(tree, learner.plan())
+    for sequence in set(np.flatnonzero(tree.can_end)) - possible:
+        with pytest.raises(ValueError, match="cannot end on sequence"):
+            learner.learn(sequence, 0.5)
+    with pytest.raises(ValueError, match="no episode can end"):
+        learner.learn(tree.num_sequences, 0.5)
+    assert learner.episodes == 0

@@ -1,0 +1,138 @@
+"""All the forms in which OpenSpiel has an opponent, and what is wrong with some of them."""
+
+import numpy as np
+import pyspiel
+import pytest
+from open_spiel.python import policy as policy_lib
+from open_spiel.python.algorithms import best_response
+from open_spiel.python.bots import policy as policy_bot, uniform_random
+
+import tmdp_spiel as ts
+
+KUHN = pyspiel.load_game("kuhn_poker")
+
+
+def assert_same_mdp(one, other):
+    np.testing.assert_allclose(one.reach, other.reach, atol=1e-12)
+    np.testing.assert_allclose(one.outcome_probability, other.outcome_probability, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "opponent",
+    [
+        pyspiel.UniformRandomPolicy(KUHN),
+        pyspiel.make_uniform_random_bot(1, 0),
+        uniform_random.UniformRandomBot(1, np.random.RandomState(0)),
+        policy_bot.PolicyBot(1, np.random.RandomState(0), policy_lib.UniformRandomPolicy(KUHN)),
+        policy_lib.TabularPolicy(KUHN),
+        {1: policy_lib.UniformRandomPolicy(KUHN)},
+        {0: None, 1: pyspiel.UniformRandomPolicy(KUHN)},
+    ],
+    ids=["C++ policy", "C++ bot", "Python bot", "policy bot", "tabular", "mapping", "mapping with ourselves"],
+)
+def test_every_form_of_the_uniform_opponent(opponent):
+    assert_same_mdp(ts.build_tree(KUHN, 0, opponent), ts.build_tree(KUHN, 0, ts.uniform(KUHN)))
+
+
+def test_every_form_of_a_random_opponent():
+    game = ts.load_game("leduc")
+    policy = pyspiel.GetRandomPolicy(game, 3)
+    python_policy = policy_lib.pyspiel_policy_to_python_policy(game, policy)
+    bot = pyspiel.make_policy_bot(game, 1, 0, policy)
+    built = [ts.build_tree(game, 0, opponent) for opponent in (policy, python_policy, bot, {1: bot})]
+    for mdp in built[1:]:
+        assert_same_mdp(built[0], mdp)
+    theirs = best_response.BestResponsePolicy(game, 0, python_policy).value(game.new_initial_state())
+    assert built[0].best_response()[0] == pytest.approx(theirs, abs=1e-9)
+
+
+def test_a_mapping_gives_each_opponent_its_own_policy():
+    game = pyspiel.load_game("kuhn_poker(players=3)")
+    opponents = {0: ts.uniform(game), 2: pyspiel.PreferredActionPolicy([1, 0])}
+
+    class Joint(policy_lib.Policy):
+        def action_probabilities(self, state, player_id=None):
+            return opponents[state.current_player()].action_probabilities(state)
+
+    assert_same_mdp(ts.build_tree(game, 1, opponents), ts.build_tree(game, 1, Joint(game, [0, 2])))
+
+
+class Answering(policy_lib.Policy):
+    """Plays the given distribution at Kuhn's state "1p" and uniformly elsewhere."""
+
+    def __init__(self, answer):
+        super().__init__(KUHN, [0, 1])
+        self.answer = answer
+
+    def action_probabilities(self, state, player_id=None):
+        if state.information_state_string() == "1p":
+            return self.answer
+        return {0: 0.5, 1: 0.5}
+
+
+@pytest.mark.parametrize(
+    "answer, message",
+    [
+        ({}, "missing at state '1p' of player 1"),
+        ({0: 0.5, 1: 0.6}, "at state '1p' of player 1 are not a distribution, sum 1.1"),
+        ({0: 0.5}, "not a distribution"),
+        ({0: 1.5, 1: -0.5}, "not a distribution"),
+        ({0: float("nan"), 1: 0.5}, "not a distribution"),
+        ({0: 0.5, 1: 0.25, 7: 0.25}, r"plays illegal action\(s\) \[7\] at state '1p' of player 1; legal are \[0, 1\]"),
+    ],
+)
+def test_bad_answers_are_refused_with_the_state(answer, message):
+    with pytest.raises(ValueError, match=message):
+        ts.build_tree(KUHN, 0, Answering(answer))
+
+
+def test_illegal_actions_with_probability_zero_do_no_harm():
+    assert_same_mdp(
+        ts.build_tree(KUHN, 0, Answering({0: 0.5, 1: 0.5, 7: 0.0})), ts.build_tree(KUHN, 0, ts.uniform(KUHN))
+    )
+
+
+def test_a_policy_that_misses_a_reachable_state():
+    table = pyspiel.GetRandomPolicy(KUHN, 0).policy_table()
+    del table["1p"]
+    with pytest.raises(ValueError, match="missing at state '1p' of player 1"):
+        ts.build_tree(KUHN, 0, pyspiel.TabularPolicy(table))
+    with pytest.raises(ValueError, match="missing at state .* of player 1"):
+        ts.build_tree(KUHN, 0, policy_lib.TabularPolicy(KUHN, players=(0,)))
+
+
+def test_a_policy_may_miss_states_that_it_never_reaches():
+    table = {"0": [(0, 1.0), (1, 0.0)], "1": [(0, 1.0), (1, 0.0)], "2": [(0, 0.0), (1, 1.0)]}
+    partial = pyspiel.TabularPolicy({**table, "0pb": [(0, 1.0)], "1pb": [(0, 1.0)]})
+    assert ts.build_tree(KUHN, 1, partial).tree.num_states == 6
+
+
+def test_players_left_out_of_a_mapping():
+    game = pyspiel.load_game("kuhn_poker(players=3)")
+    with pytest.raises(ValueError, match=r"missing for player\(s\) \[2\]; given: \[1\]"):
+        ts.build_tree(game, 0, {1: ts.uniform(game)})
+
+
+@pytest.mark.parametrize(
+    "opponent",
+    [
+        pyspiel.PreferredActionPolicy([0, 1]),
+        pyspiel.load_bot("fixed_action_preference", KUHN, 1),
+        policy_bot.PolicyBot(1, np.random.RandomState(0), pyspiel.PreferredActionPolicy([0, 1])),
+    ],
+    ids=["C++ policy", "registered bot", "Python bot"],
+)
+def test_an_opponent_that_only_plays_action_0(opponent):
+    assert ts.build_tree(KUHN, 0, opponent).best_response()[0] == pytest.approx(1.0)
+
+
+def test_a_bot_that_hides_its_policy():
+    hiding = pyspiel.MCTSBot(KUHN, pyspiel.RandomRolloutEvaluator(1, 0), 2.0, 5, 1, False, 0, False)
+    with pytest.raises(ValueError, match="bot for player 1 does not expose its policy"):
+        ts.build_tree(KUHN, 0, hiding)
+
+
+@pytest.mark.parametrize("opponent", [None, 0.5, [0.5, 0.5], lambda state: {0: 1.0}])
+def test_other_objects_are_refused(opponent):
+    with pytest.raises(TypeError, match="must be an OpenSpiel policy or a bot"):
+        ts.build_tree(KUHN, 0, opponent)

@@ -1,0 +1,1 @@
+"""Confidence bounds: widths and their schedules, betting, and the theorems as numbers."""

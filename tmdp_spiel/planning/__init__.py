@@ -1,0 +1,1 @@
+"""The best plan by estimates and bounds: by plain passes, and incrementally."""

@@ -1,0 +1,1 @@
+"""Where OpenSpiel is met: games, opponents, trees, policies, solvers, and exploitability."""

@@ -1,0 +1,257 @@
+"""From an OpenSpiel game and fixed opponents to a Tree MDP, by one traversal of the game's histories."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pyspiel
+import tqdm
+
+from tmdp_spiel.spiel.enumerations import enumeration_of
+from tmdp_spiel.spiel.load_game import load_game
+from tmdp_spiel.spiel.opponents import FixedOpponents, check_player, state_key
+from tmdp_spiel.trees.decision_tree import DecisionTree, StateNames
+from tmdp_spiel.trees.tree_mdp import TreeMDP
+
+DEFAULT_MAX_NODES = 3_000_000
+_ROOT = -1
+_CHANCE = int(pyspiel.PlayerId.CHANCE)
+
+
+class GameTooLargeError(ValueError):
+    """The traversal met more histories than it was allowed to."""
+
+
+def build_tree(game, player: int, opponent, *, max_nodes: int = DEFAULT_MAX_NODES) -> TreeMDP:
+    """The Tree MDP of `player` when all the other players are fixed.
+
+    game: anything that load_game takes. opponent: one joint policy, or a mapping from player to policy; OpenSpiel
+    Python policies, C++ policies and bots that expose a policy. The return of an episode is the player's final
+    return. max_nodes bounds the histories visited; the default keeps memory under 4 GiB. A game with an
+    enumeration of its own (Reconnaissance Blind Tic-Tac-Toe) takes the opponents that the enumeration names.
+    """
+    game = load_game(game)
+    player = check_player(game, player)
+    own = enumeration_of(game).tree_mdp(game, player, opponent)
+    if own is not None:
+        return own
+    tree, found = _traverse(game, player, FixedOpponents(game, player, opponent), max_nodes)
+    return TreeMDP(tree, **found)
+
+
+def build_decision_tree(game, player: int, *, max_nodes: int = DEFAULT_MAX_NODES) -> DecisionTree:
+    """What the rules alone say: the decision tree of `player`, whoever the opponents are."""
+    game = load_game(game)
+    player = check_player(game, player)
+    own = enumeration_of(game).decision_tree(game, player)
+    if own is not None:
+        return own
+    return _traverse(game, player, None, max_nodes)[0]
+
+
+def check_supported(game: pyspiel.Game) -> None:
+    """Refuses games whose histories or probabilities cannot be read."""
+    kind = game.get_type()
+    if kind.dynamics != pyspiel.GameType.Dynamics.SEQUENTIAL:
+        raise ValueError(f"{kind.short_name} is neither sequential nor simultaneous; mean-field games have no Tree MDP")
+    if kind.chance_mode == pyspiel.GameType.ChanceMode.SAMPLED_STOCHASTIC:
+        raise ValueError(f"{kind.short_name} samples its chance events without telling their probabilities")
+    if not (kind.provides_information_state_string or kind.provides_observation_string):
+        raise ValueError(f"{kind.short_name} provides no strings that tell a player's states apart")
+
+
+class _Discovered:
+    """The player's states as the traversal meets them, numbered in order of discovery."""
+
+    def __init__(self, game: pyspiel.Game, player: int):
+        self.game, self.player, self.game_type = game, player, game.get_type()
+        self.index: dict[str, int] = {}
+        self.text_size = 0
+        self.parent: list[int] = []
+        self.legal: list[tuple[int, ...]] = []
+        self.first_sequence = [0]
+        self.reach: list[float] = []
+        self.outcomes: dict[tuple[int, float], float] = {}
+        self.merged_terminals: set[int] = set()
+
+    def visit(self, state: pyspiel.State, sequence: int, weight: float) -> int:
+        """Records a history at one of the player's states; returns the number of the state."""
+        key = state_key(state, self.player, self.game_type)
+        number = self.index.get(key)
+        legal = tuple(state.legal_actions())
+        if number is None:
+            number = self.index[key] = len(self.parent)
+            self.text_size += len(key)
+            self.parent.append(sequence)
+            self.legal.append(legal)
+            self.first_sequence.append(self.first_sequence[-1] + len(legal))
+            self.reach.append(weight)
+        elif self.parent[number] != sequence:
+            raise ValueError(
+                f"{self.game_type.short_name} does not give player {self.player} perfect recall: its state {key!r} is "
+                "reached by two different histories of its own states and actions"
+            )
+        elif self.legal[number] != legal:
+            raise ValueError(
+                f"{self.game_type.short_name} gives player {self.player}'s state {key!r} different legal actions in "
+                f"different histories: {self.legal[number]} and {legal}"
+            )
+        else:
+            self.reach[number] += weight
+        return number
+
+    def end(self, state: pyspiel.State, sequence: int, weight: float, tail: int) -> None:
+        """Records the end of a history after its last own sequence; tail: what the others did since, hashed."""
+        utility = round(state.player_return(self.player), 10)
+        outcome = (sequence, utility)
+        self.outcomes[outcome] = self.outcomes.get(outcome, 0.0) + weight
+        self.merged_terminals.add(hash((sequence, tail)))
+
+
+class _Budget:
+    """Bounds a traversal by the histories it meets, and by memory where they are dearer than usual.
+
+    The states of a long game cost more the later in the game they are, and so may their strings.
+    """
+
+    BYTES_PER_NODE = 500  # on top of about as much that a history with a short string needs
+    ALWAYS_FREE_BYTES = 2**28
+    BYTES_PER_MOVE = 160  # for every state on the path of the traversal and every move that it remembers
+
+    def __init__(self, max_nodes: int, found: _Discovered, opponents: FixedOpponents | None):
+        self.max_nodes, self._found, self._opponents = max_nodes, found, opponents
+        self._max_memory = max(self.ALWAYS_FREE_BYTES, max_nodes * self.BYTES_PER_NODE)
+        self.nodes = 0
+
+    def spend(self, depth: int) -> None:
+        """Counts one history with `depth` others above it."""
+        self.nodes += 1
+        if self.nodes > self.max_nodes:
+            self._refuse(f"{self.max_nodes:,} histories")
+        memory = self._found.text_size + depth * depth // 2 * self.BYTES_PER_MOVE
+        if self._opponents is not None:
+            memory += self._opponents.text_size
+        if memory > self._max_memory:
+            self._refuse(f"{self.nodes:,} long histories")
+
+    def _refuse(self, reached: str) -> None:
+        found = self._found
+        raise GameTooLargeError(
+            f"{found.game_type.short_name} is too large: stopped after {reached} with {len(found.parent):,} states and "
+            f"{found.first_sequence[-1]:,} sequences of player {found.player} found so far; max_nodes is "
+            f"{self.max_nodes:,}: raise it if there is memory (about 1 GiB a million in the worst case)"
+        )
+
+
+def _traverse(game: pyspiel.Game, player: int, opponents: FixedOpponents | None, max_nodes: int):
+    """Visits every history by the rules; weight is the probability that chance and the opponents lead to it."""
+    check_supported(game)
+    found = _Discovered(game, player)
+    budget = _Budget(max_nodes, found, opponents)
+    state, sequence, weight, tail = game.new_initial_state(), _ROOT, 1.0, 0
+    path = []  # the histories above the current one, each with the moves that are still to be made there
+    with tqdm.tqdm(desc="building the tree", unit=" histories", delay=2, disable=None, leave=False) as progress:
+        while True:
+            budget.spend(len(path))
+            if budget.nodes % 10_000 == 0:
+                progress.update(10_000)
+            if state.is_terminal():
+                found.end(state, sequence, weight, tail)
+            else:
+                path.append((state, _moves(state, found, opponents, sequence, weight, tail)))
+            while path:
+                state, moves = path[-1]
+                move = next(moves, None)
+                if move is not None:
+                    break
+                path.pop()
+            else:
+                return _level_order(found)
+            action, sequence, weight, tail = move
+            state = state.child(action)
+
+
+def _moves(state, found, opponents, sequence, weight, tail):
+    """What can happen at a history: (action, then the last own sequence, the weight and the tail after it)."""
+    actor = state.current_player()
+    if actor == _CHANCE:
+        for action, probability in state.chance_outcomes():
+            yield action, sequence, weight * probability, tail
+    elif actor == found.player:
+        number = found.visit(state, sequence, weight)
+        for own_sequence, action in enumerate(found.legal[number], start=found.first_sequence[number]):
+            yield action, own_sequence, weight, 0
+    elif weight > 0 and opponents is not None:
+        for action, probability in opponents.distribution(state):
+            yield action, sequence, weight * probability, hash((tail, action))
+    else:
+        for action in state.legal_actions():
+            yield action, sequence, 0.0, hash((tail, action))
+
+
+def _level_order(found: _Discovered):
+    """Renumbers what was discovered into level order, and rescales returns to [0, 1]."""
+    num_states, num_sequences = len(found.parent), found.first_sequence[-1]
+    children: dict[int, list[int]] = {}
+    for state, sequence in enumerate(found.parent):
+        children.setdefault(sequence, []).append(state)
+
+    order = list(children.get(_ROOT, []))
+    new_sequence = np.empty(num_sequences + 1, np.int32)
+    new_sequence[_ROOT] = num_sequences
+    first_sequence = np.zeros(num_states + 1, np.int32)
+    first_child = np.empty(num_sequences + 1, np.int32)
+    parent = np.empty(num_states, np.int32)
+    actions = []
+    for position, state in enumerate(order):  # grows while it is read: a breadth-first walk
+        parent[position] = new_sequence[found.parent[state]]
+        for old in range(found.first_sequence[state], found.first_sequence[state + 1]):
+            new_sequence[old] = len(actions) + old - found.first_sequence[state]
+            first_child[new_sequence[old]] = len(order)
+            order.extend(children.get(old, []))
+        actions.extend(found.legal[state])
+        first_sequence[position + 1] = len(actions)
+    first_child[num_sequences] = num_states
+    if num_sequences:
+        first_child[0] = len(children[_ROOT])
+
+    keys = sorted((int(new_sequence[sequence]), utility, sequence) for sequence, utility in found.outcomes)
+    utilities = np.array([utility for _, utility, _ in keys])
+    min_utility, max_utility = _utility_range(found.game, utilities)
+    first_outcome = np.zeros(num_sequences + 2, np.int32)
+    np.add.at(first_outcome, np.array([sequence for sequence, _, _ in keys], np.int64) + 1, 1)
+    first_outcome = np.cumsum(first_outcome, dtype=np.int32)
+
+    strings = list(found.index)
+    tree = DecisionTree(
+        first_sequence=first_sequence,
+        first_child=first_child,
+        parent=parent,
+        action=np.array(actions, np.int16 if max(actions, default=0) < 2**15 else np.int64),
+        can_end=np.diff(first_outcome)[:-1] > 0,
+        root_can_end=first_outcome[-1] > first_outcome[-2],
+        player=found.player,
+        min_utility=min_utility,
+        max_utility=max_utility,
+        num_terminals=len(keys),
+        num_merged_terminals=len(found.merged_terminals),
+        names=StateNames(strings[state] for state in order),
+        game_string=str(found.game),
+    )
+    chances = dict(
+        reach=np.array([found.reach[state] for state in order]),
+        first_outcome=first_outcome,
+        outcome_return=np.clip((utilities - min_utility) / (max_utility - min_utility), 0.0, 1.0),
+        outcome_probability=np.array([found.outcomes[sequence, utility] for _, utility, sequence in keys]),
+    )
+    return tree, chances
+
+
+def _utility_range(game: pyspiel.Game, utilities: np.ndarray) -> tuple[float, float]:
+    """The range the game declares, widened to what was seen where the declaration is absent or too narrow."""
+    low, high = float(utilities.min()), float(utilities.max())
+    declared_low, declared_high = game.min_utility(), game.max_utility()
+    low = min(low, declared_low) if math.isfinite(declared_low) else low
+    high = max(high, declared_high) if math.isfinite(declared_high) else high
+    return (low, high) if high > low else (low, low + 1.0)

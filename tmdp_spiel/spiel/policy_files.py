@@ -1,0 +1,61 @@
+"""Policies as JSON files.
+
+{information state: {action: probability}}, with the information states as the game's strings and the actions as its
+numbers:
+
+    {"0": {"0": 1.0}, "0pb": {"0": 0.9, "1": 0.1}}
+
+Actions left out have probability 0. States that the policy cannot reach may be left out.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+
+import pyspiel
+from open_spiel.python import policy as policy_lib
+
+from tmdp_spiel.spiel.opponents import state_key
+from tmdp_spiel.trees import storage
+from tmdp_spiel.trees.decision_tree import DecisionTree
+
+
+class FilePolicy(policy_lib.Policy):
+    """The policy of a table {information state: {action: probability}}."""
+
+    def __init__(self, game: pyspiel.Game, table: dict[str, dict[int, float]]):
+        super().__init__(game, list(range(game.num_players())))
+        self._table = table
+
+    def action_probabilities(self, state, player_id=None):
+        player_id = state.current_player() if player_id is None else player_id
+        return self._table[state_key(state, player_id, self.game.get_type())]
+
+
+def read_policy(path, game: pyspiel.Game) -> FilePolicy:
+    """The policy in a file."""
+    try:
+        document = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+        table = {
+            state: {int(action): float(probability) for action, probability in distribution.items()}
+            for state, distribution in document.items()
+        }
+    except (ValueError, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"{path} is not a policy file, JSON of the form {{information state: {{action: probability}}}} ({error})"
+        ) from None
+    return FilePolicy(game, table)
+
+
+def write_policy(path, tree: DecisionTree, plan) -> None:
+    """Writes a plan as a policy file, whole or not at all."""
+    probabilities = tree.as_probabilities(plan)
+    table = {}
+    for state in range(tree.num_states):
+        first, end = tree.first_sequence[state], tree.first_sequence[state + 1]
+        table[tree.state_string(state)] = {
+            int(tree.action[j]): float(probabilities[j]) for j in range(first, end) if probabilities[j] > 0
+        }
+    with storage.replacing(path) as file:
+        json.dump(table, file, indent=1)

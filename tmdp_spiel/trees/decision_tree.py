@@ -1,0 +1,378 @@
+"""What a learner may know: one player's information states and how they follow each other.
+
+With perfect recall and the other players fixed, the information states of one player form a tree: every state is
+reached by exactly one own history. A *sequence* is a state and an action taken there; the *root* sequence is "nothing
+done yet". States and sequences are numbered in level order (parents before children, the children of a sequence and
+the sequences of a state contiguous), so a loop upwards over the numbers is a top-down pass, a loop downwards a
+bottom-up pass, and no child lists are stored.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+import math
+import pathlib
+
+import numba
+import numpy as np
+
+from tmdp_spiel.trees import storage
+
+PLAN_DTYPE = np.int16
+
+# What compiled kernels see of a tree, in one argument. The root sequence has the number J = len(can_end).
+Links = collections.namedtuple("Links", ["first_sequence", "first_child", "parent", "can_end"])
+
+
+class StateNames:
+    """The information-state strings of a tree, both ways."""
+
+    def __init__(self, strings):
+        self._strings = list(strings)
+
+    def string(self, state: int) -> str:
+        return self._strings[state]
+
+    @functools.cached_property
+    def _indices(self) -> dict[str, int]:
+        return {string: state for state, string in enumerate(self._strings)}
+
+    def index(self, string: str) -> int:
+        try:
+            return self._indices[string]
+        except KeyError:
+            raise KeyError(f"no information state {string!r} in this tree") from None
+
+    def __len__(self) -> int:
+        return len(self._strings)
+
+
+class DecisionTree:
+    """One player's states, actions, and which state can follow which action: the rules alone, no probabilities.
+
+    first_sequence: int32[S + 1]  sequences of state s are first_sequence[s] .. first_sequence[s + 1]
+    first_child:    int32[J + 1]  child states of sequence j are first_child[j] .. first_child[j + 1];
+                                  the first states, children of the root, are 0 .. first_child[0]
+    parent:         int32[S]      the sequence that leads to s; J, the root, for the first states
+    action:         int16[J]      the game's action of sequence j
+    can_end:        bool [J]      an episode can end right after j
+
+    root_can_end says whether an episode can end before the player has acted at all. num_terminals counts terminal
+    states as pairs (last own sequence, return); num_merged_terminals as the paper does, as pairs (last own sequence, what
+    the others did after it), whatever they hold. names maps states to information-state strings and back.
+    """
+
+    _ARRAYS = ("first_sequence", "first_child", "parent", "action", "can_end")
+    _FACTS = (
+        "player",
+        "min_utility",
+        "max_utility",
+        "root_can_end",
+        "num_terminals",
+        "num_merged_terminals",
+        "game_string",
+    )
+
+    def __init__(
+        self,
+        *,
+        first_sequence,
+        first_child,
+        parent,
+        action,
+        can_end,
+        player: int = 0,
+        min_utility: float = 0.0,
+        max_utility: float = 1.0,
+        root_can_end: bool = False,
+        num_terminals: int | None = None,
+        num_merged_terminals: int | None = None,
+        names=None,
+        game_string: str | None = None,
+    ):
+        self.first_sequence = storage.read_only(first_sequence, np.int32)
+        self.first_child = storage.read_only(first_child, np.int32)
+        self.parent = storage.read_only(parent, np.int32)
+        self.action = storage.read_only(action)
+        self.can_end = storage.read_only(can_end, np.bool_)
+        self.player = int(player)
+        self.min_utility = float(min_utility)
+        self.max_utility = float(max_utility)
+        self.root_can_end = bool(root_can_end)
+        endings = int(np.count_nonzero(self.can_end)) + self.root_can_end
+        self.num_terminals = endings if num_terminals is None else int(num_terminals)
+        self.num_merged_terminals = self.num_terminals if num_merged_terminals is None else int(num_merged_terminals)
+        self.names = names
+        self.game_string = game_string
+        self._opened_from = None
+        self._check_shape()
+
+    def _check_shape(self) -> None:
+        states, sequences = self.num_states, self.num_sequences
+        if len(self.first_sequence) != states + 1 or len(self.first_child) != sequences + 1:
+            raise ValueError(
+                f"first_sequence needs {states + 1} entries for {states} states and first_child {sequences + 1} for "
+                f"{sequences} sequences; they have {len(self.first_sequence)} and {len(self.first_child)}"
+            )
+        if len(self.action) != sequences:
+            raise ValueError(f"action needs one entry for each of the {sequences} sequences, not {len(self.action)}")
+        if not self.max_utility > self.min_utility:
+            raise ValueError(f"max_utility must exceed min_utility, not {self.max_utility} and {self.min_utility}")
+        if self.first_sequence[0] != 0 or self.first_sequence[-1] != sequences:
+            raise ValueError(f"first_sequence must run from 0 to the number of sequences, {sequences}")
+        if self.max_actions > np.iinfo(PLAN_DTYPE).max:
+            raise ValueError(f"a state has {self.max_actions} actions; plans hold at most {np.iinfo(PLAN_DTYPE).max}")
+        if not _is_level_order(self.links):
+            raise ValueError(
+                "the tree is not in level order: every state needs at least one sequence, the children of a sequence "
+                "must be contiguous, agree with `parent`, and come after it, and a sequence without children must be "
+                "able to end"
+            )
+
+    @property
+    def num_states(self) -> int:
+        return len(self.parent)
+
+    @property
+    def num_sequences(self) -> int:
+        """Own sequences, the root not counted."""
+        return len(self.can_end)
+
+    @property
+    def utility_range(self) -> float:
+        return self.max_utility - self.min_utility
+
+    @functools.cached_property
+    def links(self) -> Links:
+        return Links(self.first_sequence, self.first_child, self.parent, self.can_end)
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """A hash of the arrays and facts of the tree."""
+        return storage.fingerprint(*(getattr(self, name) for name in (*self._ARRAYS, *self._FACTS)))
+
+    @functools.cached_property
+    def max_actions(self) -> int:
+        return int(np.diff(self.first_sequence).max(initial=0))
+
+    @functools.cached_property
+    def horizon(self) -> int:
+        """The largest number of own decisions in one episode."""
+        return int(_horizon(self.links))
+
+    @functools.cached_property
+    def log_num_policies(self) -> float:
+        """ln of the number of reduced policies, N(s) = sum over a of the product over children c of N(c).
+
+        Policies that differ only at states which they never reach count once.
+        """
+        return float(_log_num_reduced_policies(self.links))
+
+    @functools.cached_property
+    def log_num_unreduced_policies(self) -> float:
+        """ln of the paper's count: the product over all states of the number of legal actions."""
+        return float(np.log(np.diff(self.first_sequence)).sum())
+
+    @property
+    def num_policies(self) -> float:
+        """The number of reduced policies; infinite if it does not fit a float."""
+        log_number = self.log_num_policies
+        if log_number < 34:
+            return float(round(math.exp(log_number)))
+        return math.exp(log_number) if log_number < 709 else math.inf
+
+    @functools.cached_property
+    def max_ending_sequences(self) -> int:
+        """The most sequences that one policy can end on: k(s) = max over a of [a can end] + sum over children k(c)."""
+        return int(_max_ending_sequences(self.links)) + self.root_can_end
+
+    def state_string(self, state: int) -> str:
+        """The information-state string of a state."""
+        if not 0 <= state < self.num_states:
+            raise IndexError(f"state {state} is not one of 0 .. {self.num_states - 1}")
+        return self._named().string(state)
+
+    def state_index(self, string: str) -> int:
+        """The state with this information-state string."""
+        return self._named().index(string)
+
+    def _named(self):
+        if self.names is None:
+            raise ValueError("this tree was made without information-state strings")
+        return self.names
+
+    def legal_actions(self, state: int) -> np.ndarray:
+        """The game's actions of a state, in the order that plans index."""
+        return self.action[self.first_sequence[state] : self.first_sequence[state + 1]]
+
+    def check_plan(self, plan) -> np.ndarray:
+        """The plan as a clean array: one action index per state (integers) or one probability per sequence (floats)."""
+        plan = np.asarray(plan)
+        if plan.ndim == 1 and np.issubdtype(plan.dtype, np.integer):
+            return self._check_deterministic(plan)
+        if plan.ndim == 1 and np.issubdtype(plan.dtype, np.floating):
+            return self._check_mixed(plan)
+        raise ValueError(
+            f"a plan is a one-dimensional array of {self.num_states} integers (an action index per state) or of "
+            f"{self.num_sequences} floats (a probability per sequence), not {plan.dtype} of shape {plan.shape}"
+        )
+
+    def _check_deterministic(self, plan: np.ndarray) -> np.ndarray:
+        if len(plan) != self.num_states:
+            raise ValueError(f"a deterministic plan needs {self.num_states} entries, one per state, not {len(plan)}")
+        wrong = np.flatnonzero((plan < 0) | (plan >= np.diff(self.first_sequence)))
+        if len(wrong):
+            state = int(wrong[0])
+            raise ValueError(
+                f"the plan has action index {plan[state]} at state {state}, which has "
+                f"{len(self.legal_actions(state))} legal actions (indices from 0)"
+            )
+        return np.ascontiguousarray(plan, PLAN_DTYPE)
+
+    def _check_mixed(self, plan: np.ndarray) -> np.ndarray:
+        if len(plan) != self.num_sequences:
+            raise ValueError(f"a mixed plan needs {self.num_sequences} entries, one per sequence, not {len(plan)}")
+        if not self.num_states:
+            return np.ascontiguousarray(plan, np.float64)
+        totals = np.add.reduceat(plan, self.first_sequence[:-1])
+        lowest = np.minimum.reduceat(plan, self.first_sequence[:-1])
+        wrong = np.flatnonzero(~(np.abs(totals - 1) < 1e-6) | ~(lowest >= 0))
+        if len(wrong):
+            state = int(wrong[0])
+            probabilities = plan[self.first_sequence[state] : self.first_sequence[state + 1]]
+            raise ValueError(f"the plan at state {state} is not a distribution over its actions: {probabilities}")
+        return np.ascontiguousarray(plan, np.float64)
+
+    def as_probabilities(self, plan) -> np.ndarray:
+        """The plan as one probability per sequence."""
+        plan = self.check_plan(plan)
+        if plan.dtype != PLAN_DTYPE:
+            return plan
+        probabilities = np.zeros(self.num_sequences)
+        probabilities[self.first_sequence[:-1] + plan] = 1.0
+        return probabilities
+
+    def save(self, path) -> None:
+        """Writes the tree to a new directory at path, whole or not at all."""
+        storage.save_directory(path, self._contents())
+
+    def _contents(self) -> dict:
+        contents = {name: getattr(self, name) for name in self._ARRAYS}
+        contents["tree"] = {name: getattr(self, name) for name in self._FACTS}
+        if isinstance(self.names, StateNames):
+            contents["names"] = self.names._strings
+        return contents
+
+    @classmethod
+    def load(cls, path, names=None) -> DecisionTree:
+        """Opens a saved tree, its arrays memory-mapped. names: for trees whose strings are computed, not stored.
+
+        It is pickled as its path, and opened again, so that processes share it.
+        """
+        path = pathlib.Path(path).resolve()
+        arrays = {name: storage.open_array(path, name) for name in cls._ARRAYS}
+        if names is None and (path / "names.json").exists():
+            names = StateNames(storage.open_json(path, "names"))
+        tree = cls(**arrays, **storage.open_json(path, "tree"), names=names)
+        tree._opened_from = path
+        return tree
+
+    @classmethod
+    def _open_again(cls, path, names, num_states: int, num_sequences: int) -> DecisionTree:
+        with storage.opening_again(path):
+            tree = cls.load(path, names)
+        if (tree.num_states, tree.num_sequences) != (num_states, num_sequences):
+            raise ValueError(f"{path} is not the saved tree that it was when {cls.__name__} was pickled: {tree!r}")
+        return tree
+
+    def __reduce_ex__(self, protocol):
+        if self._opened_from is None:
+            return super().__reduce_ex__(protocol)
+        names = None if isinstance(self.names, StateNames) else self.names
+        return self._open_again, (self._opened_from, names, self.num_states, self.num_sequences)
+
+    def __getstate__(self) -> dict:
+        return {name: getattr(self, name) for name in (*self._ARRAYS, *self._FACTS, "names")}
+
+    def __setstate__(self, state: dict) -> None:
+        self.__init__(**state)
+
+    def __repr__(self) -> str:
+        return (
+            f"DecisionTree(player={self.player}, num_states={self.num_states}, num_sequences={self.num_sequences}, "
+            f"horizon={self.horizon})"
+        )
+
+
+@numba.njit(cache=True)
+def _is_level_order(links):
+    states, sequences = len(links.parent), len(links.can_end)
+    next_child = links.first_child[0]
+    if not 0 <= next_child <= states:
+        return False
+    for child in range(next_child):
+        if links.parent[child] != sequences:
+            return False
+    for state in range(states):
+        if state >= next_child or links.first_sequence[state + 1] <= links.first_sequence[state]:
+            return False
+        if links.first_sequence[state + 1] > sequences:
+            return False
+        for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+            if links.first_child[j] != next_child or links.first_child[j + 1] < next_child:
+                return False
+            if links.first_child[j + 1] > states or (links.first_child[j + 1] == next_child and not links.can_end[j]):
+                return False
+            for child in range(next_child, links.first_child[j + 1]):
+                if links.parent[child] != j:
+                    return False
+            next_child = links.first_child[j + 1]
+    return next_child == states
+
+
+@numba.njit(cache=True)
+def _horizon(links):
+    states, first = len(links.parent), links.first_child[0]
+    height = np.zeros(states, np.int32)
+    horizon = 0
+    for state in range(states - 1, -1, -1):
+        below = 0
+        first_own, end_own = links.first_sequence[state], links.first_sequence[state + 1]
+        for child in range(links.first_child[first_own], links.first_child[end_own]):
+            below = max(below, height[child])
+        height[state] = below + 1
+        if state < first:
+            horizon = max(horizon, height[state])
+    return horizon
+
+
+@numba.njit(cache=True)
+def _log_num_reduced_policies(links):
+    log_number = np.empty(len(links.parent))
+    for state in range(len(links.parent) - 1, -1, -1):
+        highest = -np.inf
+        total = 0.0
+        for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+            product = 0.0
+            for child in range(links.first_child[j], links.first_child[j + 1]):
+                product += log_number[child]
+            if product > highest:
+                total = total * np.exp(highest - product) + 1.0
+                highest = product
+            else:
+                total += np.exp(product - highest)
+        log_number[state] = highest + np.log(total)
+    return log_number[: links.first_child[0]].sum()
+
+
+@numba.njit(cache=True)
+def _max_ending_sequences(links):
+    most = np.zeros(len(links.parent), np.int64)
+    for state in range(len(links.parent) - 1, -1, -1):
+        for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+            number = np.int64(links.can_end[j])
+            for child in range(links.first_child[j], links.first_child[j + 1]):
+                number += most[child]
+            most[state] = max(most[state], number)
+    return most[: links.first_child[0]].sum()

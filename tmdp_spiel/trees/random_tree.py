@@ -1,0 +1,64 @@
+"""Random Tree MDPs of a chosen size, for tests and for measuring how cost grows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tmdp_spiel.trees.decision_tree import DecisionTree
+from tmdp_spiel.trees.tree_mdp import TreeMDP
+
+
+def random_tree_mdp(
+    rng: np.random.Generator,
+    *,
+    max_states: int = 12,
+    max_actions: int = 3,
+    max_children: int = 3,
+    first_states: int = 1,
+    ending_chance: float = 0.3,
+    impossible_chance: float = 0.0,
+    returns=(0.0, 0.5, 1.0),
+) -> TreeMDP:
+    """A Tree MDP grown breadth first until max_states.
+
+    ending_chance: how often a sequence that has children can end as well; one without children always can.
+    impossible_chance: how often a child or an outcome that the rules allow has probability zero.
+    """
+    first_sequence, first_child, parent, reach = (
+        [0],
+        [],
+        [-1] * first_states,
+        list(rng.dirichlet(np.ones(first_states))),
+    )
+    first_outcome, outcome_return, outcome_probability = [0], [], []
+    state = 0
+    while state < len(parent):
+        for _ in range(rng.integers(1, max_actions + 1)):
+            sequence = len(first_child)
+            first_child.append(len(parent))
+            children = max(0, min(int(rng.integers(0, max_children + 1)), max_states - len(parent)))
+            ends = children == 0 or rng.random() < ending_chance
+            outcomes = rng.choice(returns, size=rng.integers(1, len(returns) + 1), replace=False) if ends else []
+            weights = rng.dirichlet(np.ones(children + len(outcomes)))
+            possible = rng.random(len(weights)) >= impossible_chance
+            possible[rng.integers(len(weights))] = True
+            weights = reach[state] * weights * possible / (weights * possible).sum()
+            parent.extend([sequence] * children)
+            reach.extend(weights[:children])
+            outcome_return.extend(sorted(outcomes))
+            outcome_probability.extend(weights[children:])
+            first_outcome.append(len(outcome_return))
+        first_sequence.append(len(first_child))
+        state += 1
+    sequences = len(first_child)
+    first_child = np.array([*first_child, len(parent)], np.int32)
+    first_outcome = np.array([*first_outcome, len(outcome_return)], np.int32)
+    tree = DecisionTree(
+        first_sequence=first_sequence,
+        first_child=first_child,
+        parent=[sequences if sequence < 0 else sequence for sequence in parent],
+        action=np.concatenate([np.arange(size) for size in np.diff(first_sequence)]).astype(np.int16),
+        can_end=np.diff(first_outcome)[:-1] > 0,
+        num_terminals=len(outcome_return),
+    )
+    return TreeMDP(tree, reach, first_outcome, outcome_return, outcome_probability)

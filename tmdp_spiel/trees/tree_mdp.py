@@ -1,0 +1,373 @@
+"""The environment: a decision tree with the true chances and returns. Only here are there probabilities.
+
+The value of a policy is a sum over what it can end on (Proposition 1 of the paper),
+
+    V(pi) = sum over outcomes (j, rho) consistent with pi of q(j, rho) * rho,
+
+where q is the probability that chance and the fixed opponents lead there if the player takes its own actions on the
+way. All probabilities are kept in that form, unconditional on the own actions, which makes values sums, best
+responses one bottom-up pass, and an episode one uniform draw.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+import pathlib
+
+import numba
+import numpy as np
+
+from tmdp_spiel.trees import storage
+from tmdp_spiel.trees.decision_tree import PLAN_DTYPE, DecisionTree
+from tmdp_spiel.trees.kernels import kernel
+
+# What compiled kernels see of an environment, in one argument.
+Chances = collections.namedtuple(
+    "Chances", ["reach", "first_outcome", "outcome_return", "outcome_probability", "ending_value"]
+)
+
+
+class TreeMDP:
+    """A DecisionTree with the chances of one game against fixed opponents.
+
+    reach:               float64[S]      probability of s if the own actions on the path to it are taken
+    first_outcome:       int32  [J + 2]  outcomes of sequence j are first_outcome[j] .. first_outcome[j + 1];
+                                         the last range, of the root J, is for episodes without an own decision
+    outcome_return:      float64[O]      return of the outcome, rescaled to [0, 1]
+    outcome_probability: float64[O]      probability of the outcome if the own actions on the path to it are taken
+    """
+
+    _ARRAYS = ("reach", "first_outcome", "outcome_return", "outcome_probability")
+
+    def __init__(
+        self, tree: DecisionTree, reach, first_outcome, outcome_return, outcome_probability, check: bool = True
+    ):
+        self.tree = tree
+        self.reach = storage.read_only(reach, np.float64)
+        self.first_outcome = storage.read_only(first_outcome, np.int32)
+        self.outcome_return = storage.read_only(outcome_return, np.float64)
+        self.outcome_probability = storage.read_only(outcome_probability, np.float64)
+        self._opened_from = None
+        self._check_sizes()
+        if check:
+            self._check_chances()
+
+    def _check_sizes(self) -> None:
+        states, sequences, outcomes = self.tree.num_states, self.tree.num_sequences, len(self.outcome_return)
+        if len(self.reach) != states or len(self.first_outcome) != sequences + 2:
+            raise ValueError(
+                f"reach needs {states} entries and first_outcome {sequences + 2}, not {len(self.reach)} and "
+                f"{len(self.first_outcome)}"
+            )
+        if len(self.outcome_probability) != outcomes or self.first_outcome[-1] != outcomes:
+            raise ValueError("outcome_return, outcome_probability and the end of first_outcome must agree in length")
+
+    def _check_chances(self) -> None:
+        sequences, outcomes = self.tree.num_sequences, len(self.outcome_return)
+        if outcomes and not (self.outcome_return.min() >= 0 and self.outcome_return.max() <= 1):
+            raise ValueError("outcome returns must be rescaled to [0, 1]")
+        if self.first_outcome[0] != 0 or np.any(np.diff(self.first_outcome) < 0):
+            raise ValueError("first_outcome must start at 0 and never decrease")
+        has_outcome = np.diff(self.first_outcome) > 0
+        if np.any(has_outcome[:-1] != self.tree.can_end) or has_outcome[-1] != self.tree.root_can_end:
+            raise ValueError("exactly the sequences that can end must have outcomes")
+        worst, where = _worst_flow_error(self.tree.links, self.chances)
+        if not worst < 1e-9:
+            name = "the root" if where == sequences else f"sequence {where}"
+            raise ValueError(
+                f"the chances after {name} do not add up to the chance of getting there (off by {worst:.3g})"
+            )
+
+    @property
+    def num_terminals(self) -> int:
+        """Terminal states as pairs (last own sequence, return)."""
+        return len(self.outcome_return)
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """A hash of the tree and the chances."""
+        return storage.fingerprint(self.tree.fingerprint, *(getattr(self, name) for name in self._ARRAYS))
+
+    @functools.cached_property
+    def chances(self) -> Chances:
+        ending_value = _ending_values(self.first_outcome, self.outcome_return, self.outcome_probability)
+        return Chances(
+            self.reach,
+            self.first_outcome,
+            self.outcome_return,
+            self.outcome_probability,
+            storage.read_only(ending_value),
+        )
+
+    def to_utility(self, scaled):
+        """From the [0, 1] scale of returns to the game's utility units."""
+        return self.tree.min_utility + self.tree.utility_range * scaled
+
+    def scaled_value(self, plan) -> float:
+        """V(plan) on the [0, 1] scale of returns, exactly."""
+        plan = self.tree.check_plan(plan)
+        if plan.dtype == PLAN_DTYPE:
+            return deterministic_value(self.tree.links, self.chances, plan)
+        return mixed_value(self.tree.links, self.chances, plan)
+
+    def value(self, plan) -> float:
+        """V(plan) in the game's utility units, exactly.
+
+        plan: one action index per state (integers), or one probability per sequence (floats).
+        """
+        return self.to_utility(self.scaled_value(plan))
+
+    @functools.cached_property
+    def scaled_best_value(self) -> float:
+        """V(pi*) on the [0, 1] scale of returns."""
+        return best_response(self.tree.links, self.chances)[0]
+
+    def best_response(self) -> tuple[float, np.ndarray]:
+        """An exact best response: its value in utility units, and a plan that achieves it."""
+        value, plan, _ = best_response(self.tree.links, self.chances)
+        return self.to_utility(value), plan
+
+    def best_values(self) -> np.ndarray:
+        """Per state: the most that can be won below it, as a part of V(pi*); on the [0, 1] scale."""
+        return best_response(self.tree.links, self.chances)[2]
+
+    def losses(self) -> np.ndarray:
+        """The true gap of every sequence j in utility units: V(pi*) minus the best value of a policy that plays j.
+
+        loss(j) = sum over the states s on the path to j of V*(s) - Q*(s, action on the path).
+        """
+        return self.tree.utility_range * path_losses(self.tree.links, self.chances.ending_value, self.best_values())
+
+    def own_reach(self, plan) -> np.ndarray:
+        """Per sequence: the probability with which the plan takes all the own actions on the path to it."""
+        return own_reach(self.tree.links, self.tree.as_probabilities(plan))
+
+    def sequence_reach(self, plan) -> np.ndarray:
+        """Per sequence: the probability that an episode under this plan goes through it."""
+        return self.own_reach(plan) * np.repeat(self.reach, np.diff(self.tree.first_sequence))
+
+    def terminal_reach(self, plan) -> np.ndarray:
+        """Per outcome, in the order of outcome_return: the probability that an episode under this plan ends there."""
+        own = np.append(self.own_reach(plan), 1.0)
+        return self.outcome_probability * np.repeat(own, np.diff(self.first_outcome))
+
+    def sample(self, plan, rng: np.random.Generator) -> tuple[int, float]:
+        """Plays one episode: the sequence it ended on (num_sequences for the root) and its return in [0, 1]."""
+        plan = self.tree.check_plan(plan)
+        if plan.dtype == PLAN_DTYPE:
+            ended_on, outcome = sample_deterministic(self.tree.links, self.chances, plan, rng.random())
+        else:
+            ended_on, outcome = sample_mixed(self.tree.links, self.chances, plan, rng)
+        return int(ended_on), float(self.outcome_return[outcome])
+
+    def save(self, path) -> None:
+        """Writes tree and chances to a new directory at path, whole or not at all."""
+        contents = self.tree._contents()
+        contents.update({name: getattr(self, name) for name in self._ARRAYS})
+        storage.save_directory(path, contents)
+
+    @classmethod
+    def load(cls, path, names=None) -> TreeMDP:
+        """Opens a saved TreeMDP, its arrays memory-mapped, so that several processes share them.
+
+        Sizes are checked, probabilities are not. It is pickled as its path, and opened again.
+        """
+        return cls._open(pathlib.Path(path).resolve(), DecisionTree.load(path, names))
+
+    @classmethod
+    def _open(cls, path, tree: DecisionTree) -> TreeMDP:
+        mdp = cls(tree, **{name: storage.open_array(path, name) for name in cls._ARRAYS}, check=False)
+        mdp._opened_from = path
+        return mdp
+
+    def __reduce__(self):
+        if self._opened_from is not None:
+            return TreeMDP._open, (self._opened_from, self.tree)
+        return TreeMDP, (self.tree, *(getattr(self, name) for name in self._ARRAYS), False)
+
+    def __repr__(self) -> str:
+        return f"TreeMDP({self.tree!r}, num_terminals={self.num_terminals})"
+
+
+@kernel
+def child_range(links, sequence):
+    """The child states of a sequence or of the root."""
+    if sequence == len(links.can_end):
+        return 0, links.first_child[0]
+    return links.first_child[sequence], links.first_child[sequence + 1]
+
+
+@numba.njit(cache=True)
+def _ending_values(first_outcome, outcome_return, outcome_probability):
+    """Per sequence, the root last: sum over its outcomes of q * rho."""
+    ending_value = np.zeros(len(first_outcome) - 1)
+    for j in range(len(ending_value)):
+        for outcome in range(first_outcome[j], first_outcome[j + 1]):
+            ending_value[j] += outcome_probability[outcome] * outcome_return[outcome]
+    return ending_value
+
+
+@numba.njit(cache=True)
+def _worst_flow_error(links, chances):
+    """The largest |q(j) - sum over children and outcomes of q|, and the sequence j where it is."""
+    sequences = len(links.can_end)
+    worst, where = 0.0, sequences
+    state = 0
+    for j in range(sequences + 1):
+        if j < sequences:
+            while links.first_sequence[state + 1] <= j:
+                state += 1
+        rest = 1.0 if j == sequences else chances.reach[state]
+        low, high = child_range(links, j)
+        for child in range(low, high):
+            rest -= chances.reach[child]
+            if not chances.reach[child] >= 0:
+                return np.inf, j
+        for outcome in range(chances.first_outcome[j], chances.first_outcome[j + 1]):
+            rest -= chances.outcome_probability[outcome]
+            if not chances.outcome_probability[outcome] >= 0:
+                return np.inf, j
+        if not abs(rest) <= worst:
+            worst, where = abs(rest), j
+    return worst, where
+
+
+@numba.njit(cache=True)
+def best_response(links, chances):
+    """V* of the root, an optimal plan and V* of every state, bottom-up:
+
+    V*(s) = max over a of Q*(s, a);  Q*(j) = ending value of j + sum over child states c of V*(c).
+    """
+    states = len(links.parent)
+    plan = np.zeros(states, PLAN_DTYPE)
+    value = np.empty(states)
+    for state in range(states - 1, -1, -1):
+        best = -np.inf
+        for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+            total = chances.ending_value[j]
+            for child in range(links.first_child[j], links.first_child[j + 1]):
+                total += value[child]
+            if total > best:
+                best = total
+                plan[state] = j - links.first_sequence[state]
+        value[state] = best
+    total = chances.ending_value[len(links.can_end)]
+    for state in range(links.first_child[0]):
+        total += value[state]
+    return total, plan, value
+
+
+@numba.njit(cache=True)
+def deterministic_value(links, chances, plan):
+    """V(plan), visiting only what the plan can reach."""
+    total = chances.ending_value[len(links.can_end)]
+    reached = np.empty(len(links.parent), np.int32)
+    number = links.first_child[0]
+    for state in range(number):
+        reached[state] = state
+    at = 0
+    while at < number:
+        state = reached[at]
+        at += 1
+        j = links.first_sequence[state] + plan[state]
+        total += chances.ending_value[j]
+        for child in range(links.first_child[j], links.first_child[j + 1]):
+            reached[number] = child
+            number += 1
+    return total
+
+
+@numba.njit(cache=True)
+def own_reach(links, probabilities):
+    """Per sequence: the product of the plan's probabilities on the path to it, top-down."""
+    own = np.empty(len(links.can_end))
+    for state in range(len(links.parent)):
+        above = 1.0 if state < links.first_child[0] else own[links.parent[state]]
+        for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+            own[j] = above * probabilities[j]
+    return own
+
+
+@numba.njit(cache=True)
+def mixed_value(links, chances, probabilities):
+    own = own_reach(links, probabilities)
+    total = chances.ending_value[len(own)]
+    for j in range(len(own)):
+        total += own[j] * chances.ending_value[j]
+    return total
+
+
+@numba.njit(cache=True)
+def path_losses(links, ending_value, value):
+    """loss(j) = loss(parent) + V(s) - Q(s, a), top-down."""
+    loss = np.empty(len(links.can_end))
+    for state in range(len(links.parent)):
+        above = 0.0 if state < links.first_child[0] else loss[links.parent[state]]
+        for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+            total = ending_value[j]
+            for child in range(links.first_child[j], links.first_child[j + 1]):
+                total += value[child]
+            loss[j] = above + value[state] - total
+    return loss
+
+
+@kernel
+def follow_chance(links, chances, sequence, rest):
+    """What comes after a sequence, by inversion of its distribution: (child state, -1, rest) or (-1, outcome, rest).
+
+    rest is uniform on [0, q(sequence)); what is left of it is uniform on the range of the child that it fell into.
+    """
+    low, high = child_range(links, sequence)
+    last_child, last_outcome = -1, -1
+    for child in range(low, high):
+        if rest < chances.reach[child]:
+            return child, -1, rest
+        rest -= chances.reach[child]
+        if chances.reach[child] > 0:
+            last_child = child
+    for outcome in range(chances.first_outcome[sequence], chances.first_outcome[sequence + 1]):
+        if rest < chances.outcome_probability[outcome]:
+            return -1, outcome, rest
+        rest -= chances.outcome_probability[outcome]
+        if chances.outcome_probability[outcome] > 0:
+            last_outcome = outcome
+    # Rounding used up the whole range: the last possible continuation is meant.
+    if last_outcome >= 0:
+        return -1, last_outcome, 0.0
+    return last_child, -1, 0.0
+
+
+@kernel
+def sample_deterministic(links, chances, plan, uniform):
+    """One episode of a deterministic plan from one uniform draw: (sequence it ended on, outcome)."""
+    j, rest = np.int64(len(links.can_end)), uniform
+    while True:
+        state, outcome, rest = follow_chance(links, chances, j, rest)
+        if outcome >= 0:
+            return j, outcome
+        j = np.int64(links.first_sequence[state] + plan[state])
+
+
+@kernel
+def sample_mixed(links, chances, probabilities, rng):
+    """One episode of a mixed plan: one uniform draw for the environment, then one for each own decision."""
+    j, rest = np.int64(len(links.can_end)), rng.random()
+    while True:
+        state, outcome, rest = follow_chance(links, chances, j, rest)
+        if outcome >= 0:
+            return j, outcome
+        j = np.int64(draw_sequence(links, probabilities, state, rng.random()))
+
+
+@kernel
+def draw_sequence(links, probabilities, state, uniform):
+    """A sequence of the state, drawn from the probabilities of its sequences."""
+    last = links.first_sequence[state]
+    for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+        if uniform < probabilities[j]:
+            return j
+        uniform -= probabilities[j]
+        if probabilities[j] > 0:
+            last = j
+    return last
