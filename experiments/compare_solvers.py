@@ -4,7 +4,7 @@
     python -m experiments.compare_solvers --game=leduc --algorithms=UCBT,UCT,OpenSpielOutcomeSampling
 
 On kuhn, kuhn5 and leduc the constants are the paper's, elsewhere the learners' defaults. OpenSpiel's solvers are as
-they come. What counts as one of their episodes: see tmdp_spiel.open_spiel_solvers. Every run is written as it ends;
+they come. What counts as one of their episodes: see tmdp_spiel.spiel.solvers. Every run is written as it ends;
 started again, the command goes on with the runs that are missing.
 """
 

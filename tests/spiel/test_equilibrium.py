@@ -21,7 +21,7 @@ def cache(monkeypatch, tmp_path):
 def solved(monkeypatch):
     """The games that were solved, not read from the cache."""
     games = []
-    module = importlib.import_module("tmdp_spiel.equilibrium")
+    module = importlib.import_module("tmdp_spiel.spiel.equilibrium")
     solve = module._solve
     monkeypatch.setattr(module, "_solve", lambda game, iterations: games.append(str(game)) or solve(game, iterations))
     return games
