@@ -1,0 +1,59 @@
+"""Edited kernels are compiled anew, also those that are compiled into functions of other files."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+from tmdp_spiel.trees import compiled_code
+
+ROOT = pathlib.Path(__file__).parents[2]
+FIRST_PLAN = """
+import numpy as np
+from tmdp_spiel.algorithms import path_learner
+from tmdp_spiel.trees.random_tree import random_tree_mdp
+tree = random_tree_mdp(np.random.default_rng(0), max_states=8).tree
+plan = path_learner.random_plan(tree.links, 5)
+print(sum(path_learner.random_plan.stats.cache_hits.values()), *plan)
+"""
+
+
+def run(checkout):
+    environment = {**os.environ, "PYTHONPATH": str(checkout), "NUMBA_CACHE_DIR": ""}
+    command = [sys.executable, "-c", FIRST_PLAN]
+    hits, *plan = subprocess.run(
+        command, cwd=checkout, env=environment, capture_output=True, text=True, check=True
+    ).stdout.split()
+    return int(hits), plan
+
+
+def test_an_edited_kernel_of_another_file_is_compiled_anew(tmp_path):
+    """random_plan calls ties.uniform, which is in another file."""
+    (tmp_path / "tmdp_spiel").mkdir()
+    ignored = shutil.ignore_patterns("__pycache__")
+    for room in ("trees", "bounds", "planning", "algorithms"):
+        shutil.copytree(ROOT / "tmdp_spiel" / room, tmp_path / "tmdp_spiel" / room, ignore=ignored)
+    (tmp_path / "tmdp_spiel" / "__init__.py").touch()
+    hits, plan = run(tmp_path)
+    assert hits == 0 and any(index != "0" for index in plan)
+    assert run(tmp_path) == (1, plan), "what has not changed is not compiled again"
+    ties = tmp_path / "tmdp_spiel" / "trees" / "ties.py"
+    lines = ties.read_text(encoding="utf-8")
+    edited = lines.replace("return np.float64(bits >> _11) *", "return 0.0 * np.float64(bits >> _11) *")
+    assert edited != lines
+    ties.write_text(edited, encoding="utf-8")
+    assert run(tmp_path) == (0, ["0"] * len(plan))
+
+
+def test_imports_are_followed_through_all_ways_of_writing_them(tmp_path):
+    file = tmp_path / "own_learner.py"
+    file.write_text(
+        "import tmdp_spiel.planning.plain\n"
+        "from tmdp_spiel.trees import (\n    ties,\n    walk_that_is_not_there,\n)\n"
+        "from tmdp_spiel.algorithms.uct import UCT  # ties\n"
+        "from tmdp_spiel.games.rbt import rules\n",
+        encoding="utf-8",
+    )
+    found = {"/".join(each.parts[-2:]) for each in compiled_code.imported_files(file)}
+    assert found == {"planning/plain.py", "trees/ties.py", "algorithms/uct.py", "rbt/rules.py"}
