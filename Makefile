@@ -1,4 +1,4 @@
-# `make run` and `make test` set up everything they need in .venv.
+# Every target sets up what it needs in .venv.
 
 PYTHON ?= python3
 SCALE ?= small
@@ -6,13 +6,30 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: run test benchmark reproduce clean
+.PHONY: run test quick check format docs benchmark reproduce clean
 
 run: $(INSTALLED)
 	$(BIN)/python -m experiments.learn
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile tests
+
+# Without the tests on the whole of RBT and those that start many processes.
+quick: $(INSTALLED)
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not rbt and not slow" tests
+
+check: $(INSTALLED)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: $(INSTALLED)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# The API reference, from the docstrings, into build/docs.
+docs: $(INSTALLED)
+	$(BIN)/pdoc --output-directory build/docs tmdp_spiel '!tmdp_spiel.games.rbt.data'
 
 benchmark: $(INSTALLED)
 	$(BIN)/python -m experiments.benchmark
@@ -26,5 +43,5 @@ clean:
 
 $(INSTALLED): setup.py pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test,check,docs]'
 	touch $@
