@@ -9,6 +9,7 @@ INSTALLED := $(VENV)/.installed
 .PHONY: run test quick check format docs benchmark reproduce clean
 
 run: $(INSTALLED)
+	$(BIN)/python -m experiments.interval
 	$(BIN)/python -m experiments.learn
 
 test: $(INSTALLED)
