@@ -30,7 +30,7 @@ format: $(INSTALLED)
 
 # The API reference, from the docstrings, into build/docs.
 docs: $(INSTALLED)
-	$(BIN)/pdoc --output-directory build/docs tmdp_spiel '!tmdp_spiel.games.rbt.data'
+	$(BIN)/pdoc --docformat google --output-directory build/docs tmdp_spiel '!tmdp_spiel.games.rbt.data'
 
 benchmark: $(INSTALLED)
 	$(BIN)/python -m experiments.benchmark

@@ -37,7 +37,12 @@ class Progress:
 
 
 def save_learner(learner: Learner, path) -> None:
-    """Writes a learner to a file, at any point of a run, whole or not at all; it takes the place of an older file."""
+    """Writes a learner to a file, at any point of a run, whole or not at all; it takes the place of an older file.
+
+    Args:
+        learner: any of the algorithms; its tree is not written.
+        path: where to.
+    """
     save(path, identity(learner), learner, None)
 
 
@@ -45,6 +50,10 @@ def load_learner(path, tree: DecisionTree) -> Learner:
     """The learner of a file that save_learner or `run` wrote, for the same tree; it goes on identically.
 
     A file holds a pickle, so it must be trusted like a program.
+
+    Args:
+        path: the file.
+        tree: the tree that the learner was made for; another one is refused.
     """
     stored = read_identity(path)
     _refuse_other(path, "made for another tree", differences(stored, {"tree": tree_identity(tree)}))

@@ -26,10 +26,19 @@ class GameTooLargeError(ValueError):
 def build_tree(game, player: int, opponent, *, max_nodes: int = DEFAULT_MAX_NODES) -> TreeMDP:
     """The Tree MDP of `player` when all the other players are fixed.
 
-    game: anything that load_game takes. opponent: one joint policy, or a mapping from player to policy; OpenSpiel
-    Python policies, C++ policies and bots that expose a policy. The return of an episode is the player's final
-    return. max_nodes bounds the histories visited; the default keeps memory under 4 GiB. A game with an
-    enumeration of its own (Reconnaissance Blind Tic-Tac-Toe) takes the opponents that the enumeration names.
+    The return of an episode is the player's final return. A game with an enumeration of its own (Reconnaissance Blind
+    Tic-Tac-Toe) takes the opponents that the enumeration names.
+
+    Args:
+        game: anything that load_game takes.
+        player: the seat of the learner, from 0.
+        opponent: one joint policy, or a mapping from player to policy; OpenSpiel Python policies, C++ policies and bots
+            that expose a policy.
+        max_nodes: the most histories to visit; the default keeps memory under 4 GiB.
+
+    Raises:
+        GameTooLargeError: the game has more histories than max_nodes.
+        ValueError: the game does not give the player perfect recall, or does not tell its probabilities.
     """
     game = load_game(game)
     player = check_player(game, player)
@@ -41,7 +50,13 @@ def build_tree(game, player: int, opponent, *, max_nodes: int = DEFAULT_MAX_NODE
 
 
 def build_decision_tree(game, player: int, *, max_nodes: int = DEFAULT_MAX_NODES) -> DecisionTree:
-    """What the rules alone say: the decision tree of `player`, whoever the opponents are."""
+    """What the rules alone say: the decision tree of `player`, whoever the opponents are.
+
+    Args:
+        game: anything that load_game takes.
+        player: the seat of the learner, from 0.
+        max_nodes: the most histories to visit, as in build_tree.
+    """
     game = load_game(game)
     player = check_player(game, player)
     own = enumeration_of(game).decision_tree(game, player)

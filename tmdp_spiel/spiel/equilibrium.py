@@ -43,7 +43,14 @@ def equilibrium(game, iterations: int = DEFAULT_ITERATIONS, *, max_nodes: int = 
 
     A game may bring one (Reconnaissance Blind Tic-Tac-Toe does), whatever `iterations`. Other games are
     solved once, then read from the cache directory ($TMDP_SPIEL_CACHE). A damaged cache file is solved for again.
-    max_nodes bounds the game's histories, as in build_tree; the default keeps memory under 4 GiB.
+
+    Args:
+        game: anything that load_game takes.
+        iterations: of CFR+; few of them make a weak opponent.
+        max_nodes: the most histories that the game may have, as in build_tree; the default keeps memory under 4 GiB.
+
+    Returns:
+        A policy of all players, with its `exploitability` in the game's utility units.
     """
     game = load_game(game)
     shipped = enumeration_of(game).equilibrium(game)

@@ -24,6 +24,11 @@ def fixed_opponent_game(game, player: int, opponent) -> pyspiel.Game:
     """The game in which `player` decides and everyone else, fixed at `opponent`, is chance.
 
     The opponents live in this process: the game's string and its states can be serialised and read back within it.
+
+    Args:
+        game: anything that load_game takes.
+        player: the seat that decides, from 0.
+        opponent: the others, in any form that an opponent of build_tree may have.
     """
     game = load_game(game)
     check_supported(game)

@@ -19,9 +19,10 @@ GAME_STRINGS = {
 
 
 def load_game(game: str | pyspiel.Game) -> pyspiel.Game:
-    """The game, turn-based: `kuhn`, `kuhn5`, `leduc`, `rbt`, any OpenSpiel game string, or a pyspiel.Game.
+    """The game, turn-based. Simultaneous moves are made sequential by OpenSpiel's own converter.
 
-    Simultaneous moves are made sequential by OpenSpiel's own converter.
+    Args:
+        game: `kuhn`, `kuhn5`, `leduc`, `rbt`, any OpenSpiel game string, or a pyspiel.Game.
     """
     if isinstance(game, str):
         game = _load_named(game)

@@ -12,7 +12,11 @@ _TOLERANCE = 1e-6
 
 
 def uniform(game: pyspiel.Game) -> policy_lib.Policy:
-    """The policy that plays every legal action with the same probability."""
+    """The policy that plays every legal action with the same probability.
+
+    Args:
+        game: what load_game returns.
+    """
     return policy_lib.UniformRandomPolicy(game)
 
 

@@ -16,7 +16,10 @@ from tmdp_spiel.trees.decision_tree import DecisionTree
 def plan_to_policy(tree: DecisionTree, plan, game=None) -> policy_lib.TabularPolicy:
     """The plan as an OpenSpiel TabularPolicy of the tree's player.
 
-    game: the tree's game, if it cannot be loaded from its string (a game object made in Python).
+    Args:
+        tree: the tree that the plan is for.
+        plan: one action index per state (integers), or one probability per sequence (floats).
+        game: the tree's game, if it cannot be loaded from its string (a game object made in Python).
     """
     probabilities = tree.as_probabilities(plan)
     policy = policy_lib.TabularPolicy(_game_of(tree, game), players=(tree.player,))
@@ -28,7 +31,14 @@ def plan_to_policy(tree: DecisionTree, plan, game=None) -> policy_lib.TabularPol
 
 
 def policy_to_plan(tree: DecisionTree, policy, game=None, *, max_nodes: int = DEFAULT_MAX_NODES) -> np.ndarray:
-    """A policy of the tree's player, in any form that an opponent may have, as one probability per sequence."""
+    """A policy of the tree's player as a plan, one probability per sequence.
+
+    Args:
+        tree: the tree that the plan will be for.
+        policy: in any form that an opponent of build_tree may have.
+        game: the tree's game, if it cannot be loaded from its string (a game object made in Python).
+        max_nodes: the most histories to visit, as in build_tree.
+    """
     game = _game_of(tree, game)
     # Seen from any other seat, the tree's player is an opponent like the others.
     reader = FixedOpponents(game, -1, dict.fromkeys(range(game.num_players()), policy))

@@ -34,7 +34,12 @@ class FilePolicy(policy_lib.Policy):
 
 
 def read_policy(path, game: pyspiel.Game) -> FilePolicy:
-    """The policy in a file."""
+    """The policy in a file.
+
+    Args:
+        path: of JSON, {information state: {action: probability}}, as write_policy writes it.
+        game: the game that the policy is for.
+    """
     try:
         document = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
         table = {
@@ -49,7 +54,13 @@ def read_policy(path, game: pyspiel.Game) -> FilePolicy:
 
 
 def write_policy(path, tree: DecisionTree, plan) -> None:
-    """Writes a plan as a policy file, whole or not at all."""
+    """Writes a plan as a policy file, whole or not at all; it takes the place of an older file.
+
+    Args:
+        path: where to.
+        tree: the tree that the plan is for.
+        plan: one action index per state (integers), or one probability per sequence (floats).
+    """
     probabilities = tree.as_probabilities(plan)
     table = {}
     for state in range(tree.num_states):

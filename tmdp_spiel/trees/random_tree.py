@@ -21,8 +21,15 @@ def random_tree_mdp(
 ) -> TreeMDP:
     """A Tree MDP grown breadth first until max_states.
 
-    ending_chance: how often a sequence that has children can end as well; one without children always can.
-    impossible_chance: how often a child or an outcome that the rules allow has probability zero.
+    Args:
+        rng: what draws it.
+        max_states: the most states.
+        max_actions: the most actions of a state; each number from 1 on is as likely.
+        max_children: the most child states of a sequence; each number from 0 on is as likely.
+        first_states: how many states are met before any own action.
+        ending_chance: how often a sequence that has children can end as well; one without children always can.
+        impossible_chance: how often a child or an outcome that the rules allow has probability zero.
+        returns: what an episode can return, in [0, 1].
     """
     first_sequence, first_child, parent, reach = (
         [0],
