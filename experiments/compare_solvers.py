@@ -112,9 +112,9 @@ def measure(setting: dict) -> dict:
     """One run, or the reason why the algorithm cannot run on this problem."""
     name, seed, episodes, seconds = (setting[each] for each in ("algorithm", "seed", "episodes", "seconds"))
     solved = problem(*(setting[each] for each in ("game", "player", "opponent", "iterations")))
-    checkpoints = np.union1d(log_spaced(episodes), decades(episodes))
+    measure_at = np.union1d(log_spaced(episodes), decades(episodes))
     if name in open_spiel_solvers.SOLVERS:
-        trace = open_spiel_solvers.run(name, solved, episodes, seed=seed, checkpoints=checkpoints, seconds=seconds)
+        trace = open_spiel_solvers.run(name, solved, episodes, seed=seed, measure_at=measure_at, seconds=seconds)
     else:
         constants = {**_SETTINGS.get(name, {}), **_PAPER.get((setting["game"], solved.player), {}).get(name, {})}
         make = functools.partial(catalogue()[name], solved.mdp.tree, seed=seed, **constants)
@@ -122,7 +122,7 @@ def measure(setting: dict) -> dict:
             ts.run(make(), solved.mdp, 10, progress=False)  # compiles
         except ValueError as error:
             return {**setting, "reason": str(error)}
-        trace = ts.run(make(), solved.mdp, episodes, checkpoints=checkpoints, seconds=seconds)
+        trace = ts.run(make(), solved.mdp, episodes, measure_at=measure_at, seconds=seconds)
     columns = {"episode": trace.episode, "regret": trace.regret, "value_gap": trace.value_gap, "spent": trace.seconds}
     return {**setting, **{column: values.tolist() for column, values in columns.items()}}
 

@@ -24,7 +24,7 @@ _DELTA = flags.DEFINE_float("delta", 0.1, "Promised probability of failure of ea
 def failures(mdp: ts.TreeMDP, seed: int, endings: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Per policy, after one run: whether its upper and its lower bound miss its true value."""
     learner = ts.UCBT(mdp.tree, c=0.1, baseline=0.0, seed=seed)
-    ts.run(learner, mdp, _EPISODES.value, checkpoints=[_EPISODES.value], progress=False)
+    ts.run(learner, mdp, _EPISODES.value, measure_at=[_EPISODES.value], progress=False)
     means = learner.totals / np.maximum(learner.plays, 1)
     estimates = endings @ means
     least = np.where(endings, learner.plays, np.iinfo(np.int32).max).min(axis=1)

@@ -100,23 +100,16 @@ def _passes(links, plays, totals, work, forced, plan, reached, number):
 
 def _episodes(name: str, mdp: ts.TreeMDP, seconds: float) -> dict:
     """The mean over as many episodes as fit, after a warm-up; of exact PSRL on a large tree, the first episode."""
-    learner, rng = ALGORITHMS[name](mdp.tree), np.random.default_rng(0)
-    passes = name == EXACT_PSRL and mdp.tree.num_states > 1_000_000
-    learner.play(mdp, rng, 0 if passes else _WARM_UP)
-    played, spent, number = 0, 0.0, 1 if passes else _WARM_UP
-    while played == 0 or spent < seconds:
-        start = time.process_time()
-        piece, _ = learner.play(mdp, rng, number)
-        spent += time.process_time() - start
-        played += piece
-        if piece < number:
-            break
-        number *= 2
-    learner.recommended_value(mdp)
-    learner.play(mdp, rng, 0 if passes else _WARM_UP)
-    start = time.process_time()
-    learner.recommended_value(mdp)
-    gap_seconds = time.process_time() - start
+    learner = ALGORITHMS[name](mdp.tree)
+    if name == EXACT_PSRL and mdp.tree.num_states > 1_000_000:
+        trace = ts.run(learner, mdp, 1, rng=0, progress=False)
+        return {"seconds": float(trace.playing[0]), "episodes": 1, "gap_seconds": float(trace.measuring[0])}
+    measure_at = _WARM_UP * 2 ** np.arange(21)
+    last = int(measure_at[-1])
+    trace = ts.run(learner, mdp, last, measure_at=measure_at, rng=0, seconds=seconds, progress=False)
+    played = int(trace.episode[-1] - trace.episode[0])
+    spent = float(trace.playing[-1] - trace.playing[0])
+    gap_seconds = float(np.diff(trace.measuring, prepend=0.0)[-1])
     return {"seconds": spent / max(played, 1), "episodes": played, "gap_seconds": gap_seconds}
 
 

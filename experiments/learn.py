@@ -102,7 +102,7 @@ def main(argv: Sequence[str]) -> None:
             trace = traces[player, name] = ts.run(learner, mdp, _EPISODES.value)
             best, _ = mdp.best_response()
             print(
-                f"{player:<8}{name:<9}{learner.recommended_value(mdp):>14.6f}{best:>15.6f}{trace.value_gap[-1]:>11.6f}"
+                f"{player:<8}{name:<9}{mdp.value(learner.recommend()):>14.6f}{best:>15.6f}{trace.value_gap[-1]:>11.6f}"
                 f"{trace.episode[-1] / trace.seconds[-1]:>15,.0f}"
             )
             if trace.interrupted:

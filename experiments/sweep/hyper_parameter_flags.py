@@ -23,11 +23,10 @@ def _define_number_or_word(name, default, text):
 
 
 _DEFINE = {
-    "float": flags.DEFINE_float,
-    "float | str": _define_number_or_word,
-    "int": flags.DEFINE_integer,
-    "bool": flags.DEFINE_bool,
-    "str": flags.DEFINE_string,
+    (float,): flags.DEFINE_float,
+    (int,): flags.DEFINE_integer,
+    (bool,): flags.DEFINE_bool,
+    (str,): flags.DEFINE_string,
 }
 
 
@@ -43,7 +42,7 @@ def _define(algorithm: str, keyword: str, parameter) -> flags.FlagHolder:
     }
     by_game = ", ".join(f"{value} on {game}" for game, value in default.items())
     text = f"{keyword} of {data.label(algorithm)}; if not given, {by_game}."
-    return _DEFINE[str(parameter.annotation).removesuffix(" | None")](f"{algorithm}_{keyword}", None, text)
+    return _DEFINE.get(parameter.types, _define_number_or_word)(f"{algorithm}_{keyword}", None, text)
 
 
 _FLAGS = {

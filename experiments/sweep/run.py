@@ -18,6 +18,7 @@ import time
 import numpy as np
 
 import tmdp_spiel as ts
+from tmdp_spiel.algorithms import hyper_parameters as parameters
 from tmdp_spiel.algorithms.catalogue import find_algorithm
 from tmdp_spiel.spiel.equilibrium import DEFAULT_ITERATIONS
 
@@ -66,10 +67,9 @@ def kind(configuration: dict) -> str:
     return key({**configuration, "seed": None})
 
 
-def hyper_parameters_of(algorithm: str) -> dict[str, inspect.Parameter]:
-    """The keyword-only parameters of an algorithm, but for the seed."""
-    parameters = inspect.signature(find_algorithm(algorithm)).parameters
-    return {name: each for name, each in parameters.items() if each.kind == each.KEYWORD_ONLY and name != "seed"}
+def hyper_parameters_of(algorithm: str) -> dict[str, parameters.HyperParameter]:
+    """The hyper-parameters of the algorithm of that name."""
+    return parameters.hyper_parameters_of(find_algorithm(algorithm))
 
 
 def default_hyper_parameters(algorithm: str) -> dict:
@@ -101,19 +101,10 @@ def learn(learner: ts.Learner, mdp: ts.TreeMDP, measured_at: list[int]) -> dict:
 
     A learner that stops before the end plays what it recommends from then on.
     """
-    rng = np.random.default_rng(learner.seed)
-    best = mdp.to_utility(mdp.scaled_best_value)
-    rows, done, regret = [], 0, 0.0
-    for checkpoint in measured_at:
-        while done < checkpoint and not learner.stopped:
-            played, lost = learner.play(mdp, rng, min(_PIECE, checkpoint - done))
-            done += played
-            regret += lost
-        gap = max(best - learner.recommended_value(mdp), 0.0)
-        regret += (checkpoint - done) * gap
-        done = checkpoint
-        rows.append((checkpoint, regret, gap))
-    return {name: list(column) for name, column in zip(("episode", "regret", "value_gap"), zip(*rows))}
+    trace = ts.run(learner, mdp, measured_at[-1], measure_at=measured_at, piece=_PIECE, play_on=True, progress=False)
+    if trace.interrupted:
+        raise KeyboardInterrupt
+    return {name: getattr(trace, name).tolist() for name in ("episode", "regret", "value_gap")}
 
 
 def checkpoints(episodes: int, per_decade: int) -> list[int]:
@@ -124,11 +115,11 @@ def checkpoints(episodes: int, per_decade: int) -> list[int]:
 
 def learn_until_stopped(learner: ts.Learner, mdp: ts.TreeMDP) -> dict:
     """The episodes that it took, and the true gap of the policy on the [0, 1] scale that epsilon is on."""
-    rng = np.random.default_rng(learner.seed)
-    while not learner.stopped:
-        learner.play(mdp, rng, _PIECE)
-    gap = max(mdp.scaled_best_value - mdp.scaled_value(learner.recommend()), 0.0)
-    return {"episodes": learner.episodes, "gap": gap}
+    result = ts.run_until_stopped(learner, mdp, progress=False)
+    if result.interrupted:
+        raise KeyboardInterrupt
+    gap = max(mdp.scaled_best_value - mdp.scaled_value(result.plan), 0.0)
+    return {"episodes": result.episodes, "gap": gap}
 
 
 @functools.lru_cache(maxsize=2)  # both players of one game: what RBT needs beside its memory-mapped arrays is large

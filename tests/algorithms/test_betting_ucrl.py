@@ -3,6 +3,7 @@ import pyspiel
 import pytest
 
 import tmdp_spiel as ts
+from tmdp_spiel.running.score import Score
 from twins import brute_force
 from twins.model_twin import Episodes, best_values, play
 
@@ -41,8 +42,9 @@ def test_the_bounds_hold_at_all_times_together(player, mdp_of):
     possible = ~np.isnan(truth)
     for seed in range(runs):
         learner, rng = ts.BettingUCRL(mdp.tree, delta=delta, seed=seed), np.random.default_rng(seed)
+        score = Score(learner, mdp)
         for _ in range(10):
-            learner.play(mdp, rng, 100)
+            score.play(rng, 100)
         # Its own bounds are the smallest of all times.
         wrong += np.any(learner.upper[possible] < truth[possible] - 1e-12)
     assert wrong / runs <= delta + 3 * np.sqrt(delta / runs)
@@ -66,7 +68,7 @@ def test_the_bound_is_above_the_best_response_and_closes_in_on_it(mdp_of):
     assert learner.upper_bound(0.05) == 1.0
     excess = []
     for episodes in (30_000, 270_000):
-        learner.play(mdp, np.random.default_rng(episodes), episodes)
+        Score(learner, mdp).play(np.random.default_rng(episodes), episodes)
         excess.append((learner.upper_bound(0.05) - mdp.scaled_best_value) * mdp.tree.utility_range)
     assert 0 < excess[1] < 0.8 and excess[1] < excess[0] / 3
     assert learner.upper_bound(0.01) > learner.upper_bound(0.05)
@@ -85,7 +87,7 @@ def test_episodes_without_decisions_count():
     )
     mdp = ts.build_tree(game, 1, ts.uniform(game))
     learner = ts.BettingUCRL(mdp.tree)
-    learner.play(mdp, np.random.default_rng(0), 20_000)
+    Score(learner, mdp).play(np.random.default_rng(0), 20_000)
     assert mdp.scaled_best_value == pytest.approx(0.75)
     assert learner.estimate() == pytest.approx(0.75, abs=0.02)
     assert 0.75 <= learner.upper_bound(0.05) <= 0.8

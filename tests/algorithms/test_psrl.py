@@ -4,6 +4,7 @@ from scipy import stats
 
 import tmdp_spiel as ts
 from tmdp_spiel.algorithms.psrl import _KEYS, _gamma, _mean_return, _sequence_value
+from tmdp_spiel.running.score import Score
 
 
 @pytest.mark.parametrize("shape", [0.3, 0.9, 1.0, 1.5, 4.0, 300.0])
@@ -90,7 +91,7 @@ def test_an_unvisited_state_is_one_draw_from_the_prior():
 def test_lazy_draws_are_renewed_where_an_episode_went_and_everywhere_after_a_tenth_more(mdp_of):
     mdp = mdp_of("leduc", 0)
     learner, rng = ts.PSRL(mdp.tree, lazy=True, seed=1), np.random.default_rng(1)
-    learner.play(mdp, rng, 3000)
+    Score(learner, mdp).play(rng, 3000)
     redraws = 0
     for _ in range(400):
         before, last = learner._memory.values.copy(), learner._memory.redrawn[0]

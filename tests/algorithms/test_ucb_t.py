@@ -70,7 +70,7 @@ def test_every_sequence_is_played_before_any_bound_counts(mdp_of):
 def test_regret_grows_slower_and_slower(name, player, mdp_of):
     mdp = mdp_of(name, player)
     learner = ts.UCBT(mdp.tree, c=0.1 if name != "leduc" else 1.0)
-    trace = ts.run(learner, mdp, 200_000, checkpoints=[20_000, 100_000, 200_000])
+    trace = ts.run(learner, mdp, 200_000, measure_at=[20_000, 100_000, 200_000])
     early, late = trace.regret[0] / 20_000, (trace.regret[2] - trace.regret[1]) / 100_000
     assert late < 0.7 * early
     assert trace.value_gap[-1] < 0.005 * mdp.tree.utility_range

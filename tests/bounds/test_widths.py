@@ -77,7 +77,7 @@ def test_the_bounds_of_theorem_1_cover_the_true_value(name, player, mdp_of):
     failures, runs = 0, 200
     for seed in range(runs):
         learner = ts.UCBT(tree, bound="simple", c=0.1, baseline=0.0, seed=seed)
-        ts.run(learner, mdp, 1000, checkpoints=[1000])
+        ts.run(learner, mdp, 1000, measure_at=[1000])
         plays, totals = learner.plays, learner.totals
         estimate = sum(totals[j] / plays[j] for j in ends)
         width = widths.beta(min(plays[j] for j in ends), 0.1)

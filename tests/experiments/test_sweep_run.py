@@ -19,7 +19,7 @@ def test_a_run_measures_what_the_runner_measures():
     outcome = run.perform(asked)["outcome"]
     game = ts.load_game("leduc")
     mdp = ts.build_tree(game, 1, ts.equilibrium(game, 5))
-    trace = ts.run(ts.UCBT(mdp.tree, c=0.5, seed=3), mdp, 40_000, checkpoints=outcome["episode"], progress=False)
+    trace = ts.run(ts.UCBT(mdp.tree, c=0.5, seed=3), mdp, 40_000, measure_at=outcome["episode"], progress=False)
     assert outcome["episode"] == trace.episode.tolist() == run.checkpoints(40_000, 10)
     assert outcome["value_gap"] == trace.value_gap.tolist()
     np.testing.assert_allclose(outcome["regret"], trace.regret, rtol=1e-9)

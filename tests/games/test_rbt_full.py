@@ -14,6 +14,7 @@ from open_spiel.python.bots import policy as policy_bot
 import tmdp_spiel as ts
 from tmdp_spiel.bounds import widths
 from tmdp_spiel.games.rbt import cfr_plus as rbt_equilibrium, game as rbt, tree as rbt_tree
+from tmdp_spiel.running.score import Score
 from twins.plans import Twins
 
 COUNTS = (
@@ -166,15 +167,16 @@ def test_learners_are_measured_exactly(game, learner, tmp_path):
     """Regret and value gap from what episodes touch, against the value of whole plans; and on from a file."""
     mdp = rbt_tree.build_tree_mdp(game, 0, policy_lib.UniformRandomPolicy(game))
     first, rng = learner(mdp.tree, seed=2), np.random.default_rng(2)
+    score = Score(first, mdp)
     for episodes in (1, 3000):
-        first.play(mdp, rng, episodes)
-        assert first.recommended_value(mdp) == pytest.approx(mdp.value(first.recommend()), abs=1e-9)
+        score.play(rng, episodes)
+        assert score.recommended_value() == pytest.approx(mdp.value(first.recommend()), abs=1e-9)
     ts.save_learner(first, tmp_path / "learner")
     again = ts.load_learner(tmp_path / "learner", mdp.tree)
     played = mdp.value(first.plan())
-    _, regret = first.play(mdp, copy.deepcopy(rng), 1)
+    _, regret = score.play(copy.deepcopy(rng), 1)
     assert regret == pytest.approx(mdp.best_response()[0] - played, abs=1e-9)
-    assert again.play(mdp, rng, 1) == (1, pytest.approx(regret, abs=1e-9))
+    assert Score(again, mdp).play(rng, 1) == (1, pytest.approx(regret, abs=1e-9))
     np.testing.assert_array_equal(again.plan(), first.plan())
     (tmp_path / "learner").unlink()
 
@@ -191,9 +193,9 @@ def test_incremental_plans_equal_plain_passes(game, player, learner, settings):
     mdp = rbt_tree.build_tree_mdp(game, player, ts.equilibrium(game))
     learner = learner(mdp.tree, bound="simple", seed=3, **settings)
     twins = Twins(mdp, learner.optimistic, learner.seed, learner._arms.estimates)
-    rng = np.random.default_rng(3)
+    score, rng = Score(learner, mdp), np.random.default_rng(3)
     for episodes in (200, 3000):
-        learner.play(mdp, rng, episodes)
+        score.play(rng, episodes)
         twins.compare(widths.simple_beta(1, learner.episodes + 2, learner.c, learner.delta), learner.episodes)
 
 

@@ -12,6 +12,7 @@ import pytest
 
 import tmdp_spiel as ts
 from tmdp_spiel.running import files
+from tmdp_spiel.running.score import Score
 from twins.learners import LEARNERS, make
 
 
@@ -19,14 +20,15 @@ from twins.learners import LEARNERS, make
 def test_a_saved_learner_goes_on_identically(name, mdp_of, tmp_path):
     mdp = mdp_of("kuhn", 0)
     learner, rng = make(name, mdp.tree, 3), np.random.default_rng(3)
-    learner.play(mdp, rng, 500)
+    score = Score(learner, mdp)
+    score.play(rng, 500)
     if not learner.stopped:
         learner.learn(*mdp.sample(learner.plan(), rng))
     ts.save_learner(learner, tmp_path / "learner")
     loaded, its_rng = ts.load_learner(tmp_path / "learner", mdp.tree), copy.deepcopy(rng)
     assert type(loaded) is type(learner) and loaded.tree is mdp.tree and loaded.episodes == learner.episodes
-    played, regret = learner.play(mdp, rng, 300)
-    assert loaded.play(mdp, its_rng, 300) == (played, pytest.approx(regret, abs=1e-9))
+    played, regret = score.play(rng, 300)
+    assert Score(loaded, mdp).play(its_rng, 300) == (played, pytest.approx(regret, abs=1e-9))
     np.testing.assert_array_equal(loaded.plan(), learner.plan())
     np.testing.assert_array_equal(loaded.recommend(), learner.recommend())
 
@@ -34,7 +36,7 @@ def test_a_saved_learner_goes_on_identically(name, mdp_of, tmp_path):
 def test_the_tree_is_not_in_the_file(mdp_of, tmp_path):
     mdp = mdp_of("leduc", 0)
     learner = ts.UCT(mdp.tree)
-    learner.play(mdp, np.random.default_rng(0), 1000)
+    Score(learner, mdp).play(np.random.default_rng(0), 1000)
     ts.save_learner(learner, tmp_path / "learner")
     memory = learner._memory
     own = sum(array.nbytes for array in (memory.visits, memory.returns, memory.plan))
@@ -43,14 +45,26 @@ def test_the_tree_is_not_in_the_file(mdp_of, tmp_path):
 
 
 def test_every_parameter_of_a_learner_tells_it_apart(mdp_of):
-    """A parameter that the learner does not keep under its own name could not be compared."""
     tree = mdp_of("kuhn", 0).tree
     for name in LEARNERS:
         learner = make(name, tree)
-        parameters = set(type(learner).__init__.__kwdefaults__) - {
-            "max_policies"
-        }  # a limit, nothing learned depends on it
-        assert parameters <= set(files.identity(learner))
+        assert set(type(learner).__init__.__kwdefaults__) <= set(files.identity(learner))
+
+
+def test_a_parameter_that_the_learner_keeps_under_another_name_tells_it_apart(mdp_of, tmp_path):
+    class Renamed(ts.UCT):
+        def __init__(self, tree, *, boldness: float = 1.0, seed: int = 0):
+            super().__init__(tree, c=boldness, seed=seed)
+
+    mdp = mdp_of("kuhn", 0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(globals(), "Renamed", Renamed)
+        Renamed.__qualname__ = "Renamed"
+        ts.run(Renamed(mdp.tree), mdp, 100, file=tmp_path / "run")
+        with pytest.raises(ValueError, match="boldness is 1.0 in it and 2.0 here"):
+            ts.run(Renamed(mdp.tree, boldness=2.0), mdp, 100, file=tmp_path / "run")
+        loaded = ts.load_learner(tmp_path / "run", mdp.tree)
+    assert loaded.hyper_parameters == {"boldness": 1.0}
 
 
 @pytest.mark.parametrize("damage", ["short", "one byte short", "longer", "altered", "altered header", "empty", "other"])
@@ -104,53 +118,53 @@ def same_trace(one, other):
 def test_an_interrupted_run_goes_on_to_the_same_trace(name, mdp_of, tmp_path):
     mdp, path = mdp_of("leduc", 0), tmp_path / "run"
     whole = ts.run(make(name, mdp.tree, 2), mdp, 20_000, rng=7)
-    late = ts.run(make(name, mdp.tree, 2), mdp, 20_000, rng=7, checkpoint=path, seconds=1e-9)
+    late = ts.run(make(name, mdp.tree, 2), mdp, 20_000, rng=7, file=path, seconds=1e-9)
     assert late.episode[-1] < 20_000
     learner, rng = make(name, mdp.tree, 2), np.random.default_rng(7)
-    trace = ts.run(learner, mdp, 20_000, rng=rng, checkpoint=path)
+    trace = ts.run(learner, mdp, 20_000, rng=rng, file=path)
     same_trace(trace, whole)
     assert learner.episodes == 20_000 and np.all(np.diff(trace.seconds) >= 0)
     after = np.random.default_rng(7)
     ts.run(make(name, mdp.tree, 2), mdp, 20_000, rng=after)
     assert rng.bit_generator.state == after.bit_generator.state
-    same_trace(ts.run(make(name, mdp.tree, 2), mdp, 20_000, rng=7, checkpoint=path), whole)
+    same_trace(ts.run(make(name, mdp.tree, 2), mdp, 20_000, rng=7, file=path), whole)
 
 
 def test_the_interrupted_learner_itself_can_go_on(mdp_of, tmp_path):
     mdp = mdp_of("leduc", 1)
-    whole = ts.run(ts.UCBT(mdp.tree), mdp, 100_000, checkpoints=[10, 50_000])
+    whole = ts.run(ts.UCBT(mdp.tree), mdp, 100_000, measure_at=[10, 50_000])
     learner = ts.UCBT(mdp.tree)
     timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
-    first = ts.run(learner, mdp, 100_000, checkpoints=[10, 50_000], checkpoint=tmp_path / "run")
+    first = ts.run(learner, mdp, 100_000, measure_at=[10, 50_000], file=tmp_path / "run")
     timer.join()
-    trace = ts.run(learner, mdp, 100_000, checkpoints=[10, 50_000], checkpoint=tmp_path / "run")
+    trace = ts.run(learner, mdp, 100_000, measure_at=[10, 50_000], file=tmp_path / "run")
     assert first.interrupted and not trace.interrupted
     same_trace(trace, whole)
 
 
 def test_a_learner_that_stopped_is_not_played_again(mdp_of, tmp_path):
     mdp = mdp_of("kuhn", 0)
-    traces = [ts.run(ts.LUCB(mdp.tree, epsilon=0.3), mdp, 10**6, checkpoint=tmp_path / "run") for _ in range(2)]
+    traces = [ts.run(ts.LUCB(mdp.tree, epsilon=0.3), mdp, 10**6, file=tmp_path / "run") for _ in range(2)]
     same_trace(*traces)
     assert traces[0].episode[-1] < 10**6
 
 
-def test_more_episodes_of_the_same_checkpoints(mdp_of, tmp_path):
+def test_more_episodes_measured_at_the_same_places(mdp_of, tmp_path):
     mdp, path = mdp_of("kuhn", 0), tmp_path / "run"
-    ts.run(ts.UCT(mdp.tree), mdp, 1000, checkpoints=[10, 1000], checkpoint=path)
-    trace = ts.run(ts.UCT(mdp.tree), mdp, 3000, checkpoints=[10, 1000, 2000], checkpoint=path)
-    same_trace(trace, ts.run(ts.UCT(mdp.tree), mdp, 3000, checkpoints=[10, 1000, 2000]))
+    ts.run(ts.UCT(mdp.tree), mdp, 1000, measure_at=[10, 1000], file=path)
+    trace = ts.run(ts.UCT(mdp.tree), mdp, 3000, measure_at=[10, 1000, 2000], file=path)
+    same_trace(trace, ts.run(ts.UCT(mdp.tree), mdp, 3000, measure_at=[10, 1000, 2000]))
 
 
 @pytest.mark.parametrize(
     "change, message",
     [
-        (dict(learner=lambda tree: ts.UCT(tree, c=3.0)), "c is 1.0 in it and 3.0 here"),
+        (dict(learner=lambda tree: ts.UCT(tree, c=3.0)), "c is None in it and 3.0 here"),
         (dict(learner=lambda tree: ts.UCT(tree, seed=4)), "seed is 0 in it and 4 here"),
         (dict(learner=ts.AMB), "algorithm is UCT in it and AMB here"),
         (dict(rng=5), "generator is .* in it and .* here"),
-        (dict(checkpoints=[7]), "were not measured at those of this run"),
+        (dict(measure_at=[7]), "were not measured at those of this run"),
         (dict(episodes=500), "were not measured at those of this run"),
         (dict(player=1), "tree is .*player 0.* in it and .*player 1.* here"),
     ],
@@ -160,7 +174,7 @@ def test_a_checkpoint_of_another_run_is_refused(change, message, mdp_of, tmp_pat
 
     def run(learner=ts.UCT, player=0, episodes=1000, **options):
         mdp = mdp_of("kuhn", player)
-        return ts.run(learner(mdp.tree), mdp, episodes, checkpoint=path, **options)
+        return ts.run(learner(mdp.tree), mdp, episodes, file=path, **options)
 
     run()
     before = path.read_bytes()
@@ -171,9 +185,9 @@ def test_a_checkpoint_of_another_run_is_refused(change, message, mdp_of, tmp_pat
 
 def test_another_opponent_is_another_run(mdp_of, tmp_path):
     mdp, other = mdp_of("kuhn", 0), ts.build_tree("kuhn", 0, ts.uniform(ts.load_game("kuhn")))
-    ts.run(ts.UCT(mdp.tree), mdp, 100, checkpoint=tmp_path / "run")
+    ts.run(ts.UCT(mdp.tree), mdp, 100, file=tmp_path / "run")
     with pytest.raises(ValueError, match="mdp is"):
-        ts.run(ts.UCT(other.tree), other, 100, checkpoint=tmp_path / "run")
+        ts.run(ts.UCT(other.tree), other, 100, file=tmp_path / "run")
 
 
 RUN = """
@@ -182,7 +196,7 @@ import tmdp_spiel as ts
 game = ts.load_game("leduc")
 mdp = ts.build_tree(game, 1, ts.equilibrium(game, iterations=200))
 learner = ts.UCBT(mdp.tree, seed=6)
-trace = ts.run(learner, mdp, int(sys.argv[2]), checkpoint=sys.argv[1], checkpoint_every=0.05, progress=False)
+trace = ts.run(learner, mdp, int(sys.argv[2]), file=sys.argv[1], save_every=0.05, progress=False)
 print(len(trace.episode), trace.regret[-1], trace.value_gap[-1])
 """
 

@@ -91,7 +91,7 @@ def test_an_agent_learns_what_beats_its_opponent():
     environment, agents = table(game, 1)
     play(environment, agents, 4000)
     mdp = ts.build_tree(game, 1, ts.uniform(game))
-    assert mdp.best_response()[0] - agents[1].learner.recommended_value(mdp) < 0.1
+    assert mdp.best_response()[0] - mdp.value(agents[1].learner.recommend()) < 0.1
 
 
 def test_evaluation_plays_the_recommendation_and_learns_nothing(leduc):
@@ -147,7 +147,7 @@ class Scripted(ts.Learner):
     def recommend(self):
         return np.zeros(self.tree.num_states, np.int16)
 
-    def _play(self, mdp, rng, episodes):
+    def _play(self, mdp, values, rng, episodes):
         raise AssertionError("a seat steps its learner, it never runs the compiled loop")
 
 

@@ -53,13 +53,13 @@ def test_a_traversal_of_external_sampling_sees_so_many_ends_on_average(kuhn_prob
 
 
 def test_the_q_learner_finds_the_exact_best_response(kuhn_problem):
-    trace = open_spiel_solvers.run("OpenSpielQLearner", kuhn_problem, 3000, seed=0, checkpoints=[1000, 3000])
+    trace = open_spiel_solvers.run("OpenSpielQLearner", kuhn_problem, 3000, seed=0, measure_at=[1000, 3000])
     assert list(trace.episode) == [1000, 3000]
     assert trace.value_gap[-1] == pytest.approx(0, abs=1e-9)
 
 
 def test_a_limit_in_seconds_ends_a_run_early(kuhn_problem):
-    trace = open_spiel_solvers.run("OpenSpielQLearner", kuhn_problem, 10**8, checkpoints=[10**8], seconds=0.2)
+    trace = open_spiel_solvers.run("OpenSpielQLearner", kuhn_problem, 10**8, measure_at=[10**8], seconds=0.2)
     assert len(trace.episode) == 1 and 0 < trace.episode[-1] < 10**8
 
 

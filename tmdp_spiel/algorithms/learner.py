@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import abc
+import contextlib
+import inspect
 import math
+import typing
 
 import numpy as np
 
+from tmdp_spiel.algorithms import hyper_parameters
 from tmdp_spiel.planning.plain import state_of
 from tmdp_spiel.trees.decision_tree import PLAN_DTYPE, DecisionTree
 from tmdp_spiel.trees.tree_mdp import TreeMDP
@@ -20,7 +24,24 @@ class Learner(abc.ABC):
             learner.learn(ended_on, value)
 
     plan() does not change until learn() is called. A learner can be pickled at any time and goes on identically.
+
+    The keywords of a learner's constructor, but for the seed, are its hyper-parameters. They are noted when it is made,
+    so nothing has to be done for flags, stored runs and files to know them.
     """
+
+    __signature__: typing.ClassVar[inspect.Signature]
+    _hyper_parameters: dict[str, typing.Any]
+
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        own = inspect.signature(cls.__init__)
+        cls.__signature__ = own.replace(parameters=list(own.parameters.values())[1:])
+
+    def __new__(cls, *arguments, **keywords):
+        learner = super().__new__(cls)
+        with contextlib.suppress(TypeError):  # wrong arguments: __init__ says so, and better; none: it is unpickled
+            learner._hyper_parameters = hyper_parameters.given_to(cls, arguments, keywords)
+        return learner
 
     def __init__(self, tree: DecisionTree, seed: int):
         if not isinstance(tree, DecisionTree):
@@ -38,7 +59,10 @@ class Learner(abc.ABC):
         """The policy for the next episode: one action index per state, or one probability per sequence."""
 
     def learn(self, ended_on: int, value: float) -> None:
-        """Takes in an episode of plan(): the sequence it ended on (num_sequences: before any own decision), its return in [0, 1]."""
+        """Takes in an episode of plan().
+
+        ended_on: the sequence it ended on, num_sequences if before any own decision. value: its return in [0, 1].
+        """
         ended_on, value = self._checked(ended_on, value)
         self._update(ended_on, value)
         self.episodes += 1
@@ -52,27 +76,47 @@ class Learner(abc.ABC):
         """The policy that the learner would be judged on now."""
 
     @property
+    def hyper_parameters(self) -> dict[str, typing.Any]:
+        """By the names of the constructor, as given or by default; with the tree and the seed they make it anew."""
+        return dict(self._hyper_parameters)
+
+    @property
     def stopped(self) -> bool:
         """Whether the learner has reached the certainty it was asked for."""
         return False
 
+    def new_values(self, mdp: TreeMDP) -> typing.Any:
+        """What _play keeps up to date to know the true values of the policies it plays; the learner never reads it."""
+        return None
+
     @abc.abstractmethod
-    def _play(self, mdp: TreeMDP, rng: np.random.Generator, episodes: int) -> tuple[int, float]:
-        """Plays up to that many episodes, compiled: (episodes played, summed value of the played policies in [0, 1])."""
+    def _play(self, mdp: TreeMDP, values, rng: np.random.Generator, episodes: int) -> tuple[int, float]:
+        """Plays up to that many episodes, compiled: (episodes played, summed values of their policies in [0, 1])."""
 
-    def play(self, mdp: TreeMDP, rng: np.random.Generator, episodes: int) -> tuple[int, float]:
-        """Plays episodes against the environment; stops early only if the learner does.
+    def play(self, mdp: TreeMDP, values, rng: np.random.Generator, episodes: int) -> tuple[int, float]:
+        """Plays episodes against the environment, fewer only if the learner stops; for `Score`, which keeps the values.
 
-        Returns the episodes played and their regret in exact expectation, in utility units. The episodes are those
-        that plan(), mdp.sample(plan, rng) and learn() would give one by one.
+        values: what new_values(mdp) gave, if nothing but this has been called since. Returns the episodes played and
+        the summed true values of their policies, on the [0, 1] scale. The episodes are those that plan(),
+        mdp.sample(plan, rng) and learn() would give one by one.
         """
-        played, total = self._play(mdp, rng, episodes)
+        played, total = self._play(mdp, values, rng, episodes)
         self.episodes += played
-        return played, (played * mdp.scaled_best_value - total) * self.tree.utility_range
+        return played, total
 
-    def recommended_value(self, mdp: TreeMDP) -> float:
-        """The exact value of recommend(), in utility units."""
+    def recommended_value(self, mdp: TreeMDP, values) -> float:
+        """The exact value of recommend(), in utility units. values: as for play."""
         return mdp.value(self.recommend())
+
+    def take_over(self, other: Learner) -> None:
+        """Goes on as the other one, of the same kind, would: what this one has learned is forgotten."""
+        if (type(other), other.seed, other.hyper_parameters) != (type(self), self.seed, self.hyper_parameters):
+            raise ValueError(f"{self!r} cannot go on as {other!r}, another kind of learner")
+        self.__dict__.update(other.__dict__)
+
+    def __repr__(self) -> str:
+        settings = {**self.hyper_parameters, "seed": self.seed}
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in settings.items())})"
 
     def _checked(self, ended_on: int, value: float) -> tuple[int, float]:
         tree = self.tree

@@ -11,7 +11,7 @@ from tmdp_spiel.algorithms.learner import Learner
 from tmdp_spiel.trees import checks, ties
 from tmdp_spiel.trees.decision_tree import PLAN_DTYPE, DecisionTree
 from tmdp_spiel.trees.kernels import kernel
-from tmdp_spiel.trees.tree_mdp import TreeMDP, deterministic_value, sample_deterministic
+from tmdp_spiel.trees.tree_mdp import deterministic_value, sample_deterministic
 
 # The progress of a round, in an array so that compiled code can advance it.
 ROUND, PLANNED, PLAYED, STOPPED, BEST, RIVAL = range(6)
@@ -36,7 +36,6 @@ class LUCB(Learner):
         number = len(self._arms)
         self._record = Record(np.zeros(number), np.zeros(number, np.int64), np.full(number, -np.inf), np.empty(number))
         self._progress = np.zeros(6, np.int64)
-        self._values_of: tuple[TreeMDP, np.ndarray] | None = None
 
     @property
     def pulls(self) -> np.ndarray:
@@ -63,15 +62,16 @@ class LUCB(Learner):
     def _update(self, ended_on, value):
         _take_in(self._record, value, self._progress)
 
-    def _play(self, mdp, rng, episodes):
-        if self._values_of is None or self._values_of[0] is not mdp:
-            values = [deterministic_value(mdp.tree.links, mdp.chances, arm) for arm in self._arms]
-            self._values_of = mdp, np.array(values)
+    def new_values(self, mdp):
+        """V of every arm."""
+        return np.array([deterministic_value(mdp.tree.links, mdp.chances, arm) for arm in self._arms])
+
+    def _play(self, mdp, values, rng, episodes):
         return _play(
             self.tree.links,
             mdp.chances,
             self._arms,
-            self._values_of[1],
+            values,
             self._record,
             self.epsilon,
             self.delta,
@@ -80,9 +80,6 @@ class LUCB(Learner):
             rng,
             episodes,
         )
-
-    def __getstate__(self):
-        return {**self.__dict__, "_values_of": None}
 
 
 def reduced_policies(tree: DecisionTree) -> np.ndarray:

@@ -140,7 +140,7 @@ class LUCBTUniform(Learner):
         self._memory = self._memory._replace(history=new)
         self._memory.progress[FULL] = 0
 
-    def _play(self, mdp, rng, episodes):
+    def _play(self, mdp, values, rng, episodes):
         done, value = 0, 0.0
         while done < episodes and not self._memory.progress[STOPPED]:
             played, total = _play(

@@ -24,9 +24,8 @@ from tmdp_spiel.trees import checks
 from tmdp_spiel.trees.kernels import kernel
 from tmdp_spiel.trees.tree_mdp import follow_chance
 
-# regrets, endings, average: one entry per sequence;  endings: the sequences at or below it that can end an episode;
-# stale: bool[S], see RegretMatcher
-Memory = collections.namedtuple("Memory", ["regrets", "endings", "average", "stale", "k", "path"])
+# regrets, endings, average: one entry per sequence;  endings: the sequences at or below it that can end an episode
+Memory = collections.namedtuple("Memory", ["regrets", "endings", "average", "k", "path"])
 
 
 class OPF(RegretMatcher):
@@ -38,8 +37,7 @@ class OPF(RegretMatcher):
     def __init__(self, tree, *, k: float = 5.0, recommends: str = "average", seed: int = 0):
         super().__init__(tree, recommends=recommends, seed=seed)
         self.k = checks.positive("k", k)
-        self._memory = Memory(self._regrets, _endings_below(tree.links), self._average, self._stale, self.k, self._path)
-        self._exploration_value = None
+        self._memory = Memory(self._regrets, _endings_below(tree.links), self._average, self.k, self._path)
 
     def plan(self) -> np.ndarray:
         """The behaviour that is equivalent to the mixture of h and y."""
@@ -54,24 +52,13 @@ class OPF(RegretMatcher):
         utility = self.tree.min_utility + self.tree.utility_range * value
         _take_in(self.tree.links, self._memory, _weight(self.k, self.episodes), length, utility)
 
-    def _values(self, mdp):
-        if self._exploration_value is None or self._exploration_value[0] is not mdp:
-            exploring = matched_values(self.tree.links, mdp.chances, self._memory.endings, 0.0)  # h matches the endings
-            self._exploration_value = mdp, exploring[-1]
-        return super()._values(mdp)
+    def new_values(self, mdp):
+        exploring = matched_values(self.tree.links, mdp.chances, self._memory.endings, 0.0)  # h matches the endings
+        return self._new_values(mdp, 0.0, float(exploring[-1]))
 
-    def _new_values(self, mdp):
-        return matched_values(self.tree.links, mdp.chances, self._regrets, 0.0)
-
-    def _play_scored(self, mdp, values, rng, episodes):
+    def _play(self, mdp, values, rng, episodes):
         scale = self.tree.min_utility, self.tree.utility_range
-        exploration_value = self._exploration_value[1]
-        return _play(
-            self.tree.links, mdp.chances, self._memory, scale, exploration_value, values, self.episodes, rng, episodes
-        )
-
-    def __getstate__(self):
-        return {**super().__getstate__(), "_exploration_value": None}
+        return _play(self.tree.links, mdp.chances, self._memory, scale, values, self.episodes, rng, episodes)
 
 
 @numba.njit(cache=True)
@@ -134,7 +121,6 @@ def _take_in(links, memory, weight, length, utility):
     R(s, b) -= u tail y(a) / q for the others;  average(s, b) += y(s, b) (reach of s by y) / (its reach by the mixture).
     """
     path = memory.path
-    mark_stale(path, length, memory.stale)
     h_reach, y_reach = 1.0, 1.0
     for at in range(length):
         state, played = path.states[at], path.sequences[at]
@@ -175,12 +161,12 @@ def _mixed_plan(links, memory, weight):
 
 
 @numba.njit(cache=True)
-def _play(links, chances, memory, scale, exploration_value, values, episodes, rng, number):
+def _play(links, chances, memory, scale, values, episodes, rng, number):
     path, (lowest, span) = memory.path, scale
     total = 0.0
     for episode in range(episodes, episodes + number):
         weight = _weight(memory.k, episode)
-        total += weight * exploration_value + (1.0 - weight) * values[len(values) - 1]
+        total += weight * values.exploring + (1.0 - weight) * values.played[len(values.played) - 1]
         h_weight, y_weight = weight, 1.0 - weight
         j, rest, length = np.int64(len(links.can_end)), rng.random(), 0
         while True:
@@ -192,5 +178,6 @@ def _play(links, chances, memory, scale, exploration_value, values, episodes, rn
             path.states[length], path.sequences[length] = state, j
             length += 1
         _take_in(links, memory, weight, length, lowest + span * chances.outcome_return[outcome])
-        rescore_matched(links, chances, memory.regrets, 0.0, path, length, values)
+        mark_stale(path, length, values.stale)
+        rescore_matched(links, chances, memory.regrets, 0.0, path, length, values.played)
     return number, total

@@ -18,7 +18,6 @@ from tmdp_spiel.algorithms.regret_matching import (
     mark_stale,
     matched,
     matched_plan,
-    matched_values,
     positive_sum,
     rescore_matched,
 )
@@ -26,9 +25,9 @@ from tmdp_spiel.trees import checks
 from tmdp_spiel.trees.kernels import kernel
 from tmdp_spiel.trees.tree_mdp import follow_chance
 
-# regrets, average: one entry per sequence;  stale: bool[S], see RegretMatcher;
+# regrets, average: one entry per sequence;
 # sampled, reached: scratch, one entry per own decision of an episode, the products of mu and of sigma before it
-Memory = collections.namedtuple("Memory", ["regrets", "average", "stale", "epsilon", "path", "sampled", "reached"])
+Memory = collections.namedtuple("Memory", ["regrets", "average", "epsilon", "path", "sampled", "reached"])
 
 
 class OutcomeSamplingMCCFR(RegretMatcher):
@@ -43,7 +42,6 @@ class OutcomeSamplingMCCFR(RegretMatcher):
         self._memory = Memory(
             regrets=self._regrets,
             average=self._average,
-            stale=self._stale,
             epsilon=self.epsilon,
             path=self._path,
             sampled=np.empty(tree.horizon),
@@ -57,10 +55,10 @@ class OutcomeSamplingMCCFR(RegretMatcher):
         length = trace_back(self.tree.links, ended_on, self._path)
         _take_in(self.tree.links, self._memory, length, self.tree.min_utility + self.tree.utility_range * value)
 
-    def _new_values(self, mdp):
-        return matched_values(self.tree.links, mdp.chances, self._regrets, self.epsilon)
+    def new_values(self, mdp):
+        return self._new_values(mdp, self.epsilon)
 
-    def _play_scored(self, mdp, values, rng, episodes):
+    def _play(self, mdp, values, rng, episodes):
         scale = self.tree.min_utility, self.tree.utility_range
         return _play(self.tree.links, mdp.chances, self._memory, scale, values, rng, episodes)
 
@@ -89,7 +87,6 @@ def _take_in(links, memory, length, utility):
     average(s, b) += sigma(s, b) reached(s) / sampled(s).
     """
     regrets, average, epsilon, path = memory.regrets, memory.average, memory.epsilon, memory.path
-    mark_stale(path, length, memory.stale)
     sampled, reached = 1.0, 1.0
     for at in range(length):
         state, j = path.states[at], path.sequences[at]
@@ -118,7 +115,7 @@ def _play(links, chances, memory, scale, values, rng, number):
     path, (lowest, span) = memory.path, scale
     total = 0.0
     for _ in range(number):
-        total += values[len(values) - 1]
+        total += values.played[len(values.played) - 1]
         j, rest, length = np.int64(len(links.can_end)), rng.random(), 0
         while True:
             state, outcome, rest = follow_chance(links, chances, j, rest)
@@ -128,5 +125,6 @@ def _play(links, chances, memory, scale, values, rng, number):
             path.states[length], path.sequences[length] = state, j
             length += 1
         _take_in(links, memory, length, lowest + span * chances.outcome_return[outcome])
-        rescore_matched(links, chances, memory.regrets, memory.epsilon, path, length, values)
+        mark_stale(path, length, values.stale)
+        rescore_matched(links, chances, memory.regrets, memory.epsilon, path, length, values.played)
     return number, total

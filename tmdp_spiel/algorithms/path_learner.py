@@ -25,39 +25,24 @@ Path = collections.namedtuple("Path", ["states", "sequences"])
 
 
 class PathLearner(Learner):
-    """Plays by _play_scored, with the true value of its current policy below every state at hand for measuring."""
+    """Plays with the true value of its current policy below every state at hand for measuring.
+
+    values: float64[S + 1], V(s) of the policy as a part of V, and V last.
+    """
 
     def __init__(self, tree, seed):
         super().__init__(tree, seed)
         self._path = Path(np.empty(tree.horizon, np.int32), np.empty(tree.horizon, np.int32))
-        self._scored = None
 
     @abc.abstractmethod
-    def _play_scored(self, mdp, values, rng, episodes) -> tuple[int, float]:
-        """As _play. values: float64[S + 1], V(s) of the policy as a part of V, and V last; to be kept up to date."""
-
-    def _play(self, mdp, rng, episodes):
-        values = self._values(mdp)
-        self._scored = None
-        played, total = self._play_scored(mdp, values, rng, episodes)
-        self._scored = mdp, self.episodes + played, values
-        return played, total
-
-    def _values(self, mdp) -> np.ndarray:
-        if self._scored is not None and self._scored[0] is mdp and self._scored[1] == self.episodes:
-            return self._scored[2]
-        return self._new_values(mdp)
-
-    @abc.abstractmethod
-    def _new_values(self, mdp) -> np.ndarray:
+    def new_values(self, mdp) -> np.ndarray:
         """`values` of the policy as it is now, by a pass over the tree."""
-
-    def __getstate__(self):
-        return {**self.__dict__, "_scored": None}
 
 
 class PlanLearner(PathLearner):
-    """A PathLearner that plays a deterministic plan, at first any action at every state; it keeps the rest in _memory."""
+    """A PathLearner that plays a deterministic plan, at first any action anywhere; what it learns is in _memory."""
+
+    _memory: tuple
 
     def __init__(self, tree, seed):
         super().__init__(tree, seed)
@@ -72,15 +57,13 @@ class PlanLearner(PathLearner):
         Both are in its own file: numba does not keep compiled code that was given a function, and compiles anew only
         when the file of a function has changed, not one that it calls into.
         """
-        raise NotImplementedError(
-            f"{type(self).__name__} needs _compiled(), or _update() and _play_scored() of its own"
-        )
+        raise NotImplementedError(f"{type(self).__name__} needs _compiled(), or _update() and _play() of its own")
 
     def _update(self, ended_on, value):
         take_in, _ = self._compiled()
         take_in(self.tree.links, self._memory, trace_back(self.tree.links, ended_on, self._path), value)
 
-    def _play_scored(self, mdp, values, rng, episodes):
+    def _play(self, mdp, values, rng, episodes):
         _, play = self._compiled()
         return play(self.tree.links, mdp.chances, self._memory, values, rng, episodes)
 
@@ -91,10 +74,10 @@ class PlanLearner(PathLearner):
     def recommend(self) -> np.ndarray:
         return self._recommend_at(np.arange(self.tree.num_states, dtype=np.int32))
 
-    def recommended_value(self, mdp) -> float:
+    def recommended_value(self, mdp, values) -> float:
         return mdp.to_utility(reached_value(self.tree.links, mdp.chances, self._recommend_at))
 
-    def _new_values(self, mdp):
+    def new_values(self, mdp):
         return plan_values(self.tree.links, mdp.chances, self._plan)
 
 

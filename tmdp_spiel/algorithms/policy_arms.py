@@ -120,9 +120,9 @@ class PolicyArms(Learner):
         """The empirically best policy."""
         return whole_best_plan(self.tree.links, self._arms, self.episodes)
 
-    def recommended_value(self, mdp) -> float:
+    def recommended_value(self, mdp, values) -> float:
         if self.estimator == "transitions":
-            return super().recommended_value(mdp)
+            return super().recommended_value(mdp, values)
         best_plan(self.tree.links, self._arms, -1, self.episodes, self._recommended)
         return mdp.to_utility(policy_value(self.tree.links, mdp.chances, self._recommended))
 

@@ -84,14 +84,14 @@ class PSRL(PlanLearner):
         if self.lazy:
             _renew(links, self._memory, length, self.episodes + 1)
 
-    def _play(self, mdp, rng, episodes):
+    def new_values(self, mdp):
+        return super().new_values(mdp) if self.lazy else None
+
+    def _play(self, mdp, values, rng, episodes):
         if self.lazy:
-            return super()._play(mdp, rng, episodes)
+            return _play_lazy(self.tree.links, mdp.chances, self._memory, values, self.episodes, rng, episodes)
         self._planned_for = -1
         return _play_exact(self.tree.links, mdp.chances, self._memory, self.episodes, rng, episodes)
-
-    def _play_scored(self, mdp, values, rng, episodes):
-        return _play_lazy(self.tree.links, mdp.chances, self._memory, values, self.episodes, rng, episodes)
 
 
 @kernel

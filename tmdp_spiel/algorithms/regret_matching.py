@@ -5,6 +5,8 @@ sigma(s, a) = [R(s, a)]+ / sum over b of [R(s, b)]+, uniform if no regret is pos
 
 from __future__ import annotations
 
+import collections
+
 import numba
 import numpy as np
 
@@ -13,6 +15,10 @@ from tmdp_spiel.trees import checks
 from tmdp_spiel.trees.kernels import kernel
 
 RECOMMENDS = ("average", "current")
+
+# What is measured of a regret matcher. played, recommended: float64[S + 1], V(s) of the policy that it plays and of the
+# one it recommends, V last;  stale: bool[S], where `recommended` is out of date;  exploring: V of what it mixes in
+Values = collections.namedtuple("Values", ["played", "recommended", "stale", "exploring"])
 
 
 class RegretMatcher(PathLearner):
@@ -29,8 +35,6 @@ class RegretMatcher(PathLearner):
         self.recommends = checks.choice("recommends", recommends, RECOMMENDS)
         self._regrets = np.zeros(tree.num_sequences)
         self._average = np.zeros(tree.num_sequences)
-        self._stale = np.zeros(tree.num_states, np.bool_)
-        self._judged = None
 
     @property
     def regrets(self) -> np.ndarray:
@@ -48,17 +52,16 @@ class RegretMatcher(PathLearner):
     def recommend(self) -> np.ndarray:
         return self.average() if self.recommends == "average" else self.current()
 
-    def recommended_value(self, mdp) -> float:
-        links, weights = self.tree.links, self._average if self.recommends == "average" else self._regrets
-        if self._judged is None or self._judged[0] is not mdp:
-            self._judged = mdp, matched_values(links, mdp.chances, weights, 0.0)
-            self._stale[:] = False
-        values = self._judged[1]
-        rescore_stale(links, mdp.chances, weights, self._stale, values)
-        return mdp.to_utility(values[-1])
+    def _new_values(self, mdp, exploration: float, exploring: float = 0.0) -> Values:
+        """Values of the matched policy with that much exploration; of the recommended one when it is asked for."""
+        states = self.tree.num_states
+        played = matched_values(self.tree.links, mdp.chances, self._regrets, exploration)
+        return Values(played, np.empty(states + 1), np.ones(states, np.bool_), exploring)
 
-    def __getstate__(self):
-        return {**super().__getstate__(), "_judged": None}
+    def recommended_value(self, mdp, values) -> float:
+        weights = self._average if self.recommends == "average" else self._regrets
+        rescore_stale(self.tree.links, mdp.chances, weights, values.stale, values.recommended)
+        return mdp.to_utility(values.recommended[-1])
 
 
 @kernel

@@ -59,7 +59,7 @@ class UCBT(policy_arms.PolicyArms):
     def _update(self, ended_on, value):
         _take_in(self.tree.links, self._memory, self.episodes, ended_on, value)
 
-    def _play(self, mdp, rng, episodes):
+    def _play(self, mdp, values, rng, episodes):
         return _play(self.tree.links, mdp.chances, self._memory, self.episodes, rng, episodes)
 
 

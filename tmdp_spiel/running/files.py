@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import inspect
 import io
 import json
 import os
@@ -21,19 +20,21 @@ from tmdp_spiel.algorithms.learner import Learner
 from tmdp_spiel.trees import storage
 from tmdp_spiel.trees.decision_tree import DecisionTree
 
-_MAGIC = b"tmdp-spiel checkpoint 1\n"
+_MAGIC = b"tmdp-spiel checkpoint 2\n"
 _PIECE = 1 << 24  # bytes hashed or read at a time
 
 
 @dataclasses.dataclass
-class Progress:
-    """How far a run has come. rows: what was measured at its checkpoints; rng: the environment's generator."""
+class RunState:
+    """How far a run has come. rng: the environment's generator; rows: what was measured; the rest: see Trace."""
 
-    done: int
-    regret: float
-    seconds: float
-    rows: list
     rng: np.random.Generator
+    done: int = 0
+    regret: float = 0.0
+    seconds: float = 0.0
+    playing: float = 0.0
+    measuring: float = 0.0
+    rows: list = dataclasses.field(default_factory=list)
 
 
 def save_learner(learner: Learner, path) -> None:
@@ -55,18 +56,16 @@ def load_learner(path, tree: DecisionTree) -> Learner:
         path: the file.
         tree: the tree that the learner was made for; another one is refused.
     """
-    stored = read_identity(path)
-    _refuse_other(path, "made for another tree", differences(stored, {"tree": tree_identity(tree)}))
     return load(path, tree)[0]
 
 
 def identity(learner: Learner) -> dict:
     """What tells learners of different kinds, parameters or trees apart, in JSON."""
-    names = [name for name in inspect.signature(type(learner)).parameters if name != "tree" and hasattr(learner, name)]
     return {
         "tree": tree_identity(learner.tree),
         "algorithm": type(learner).__name__,
-        **{name: getattr(learner, name) for name in names},
+        "seed": learner.seed,
+        **learner.hyper_parameters,
     }
 
 
@@ -135,23 +134,26 @@ class _Hashing:
         """So many bytes, as an array that can be written to."""
         data = np.empty(number, np.uint8)
         for start in range(0, number, _PIECE):
-            piece = memoryview(data)[start : start + _PIECE]
+            piece = memoryview(data.data)[start : start + _PIECE]
             if self._file.readinto(piece) != len(piece):
                 raise EOFError
             self.hash.update(piece)
         return data
 
 
-def save(path, whose: dict, learner: Learner, progress: Progress | None) -> None:
-    """Writes a learner, and the progress of its run, to a file that replaces an older one only when it is complete."""
+def save(path, whose: dict, learner: Learner, beside) -> None:
+    """Writes a learner, and what goes with it, to a file that replaces an older one only when it is complete.
+
+    beside: the RunState of its run, the generator of its agent, or None.
+    """
     storage.remove_unfinished(path)
     with storage.replacing(path, "wb") as file:
-        _write(_Hashing(file), whose, learner, progress)
+        _write(_Hashing(file), whose, learner, beside)
 
 
-def _write(file: _Hashing, whose: dict, learner: Learner, progress: Progress | None) -> None:
-    body, buffers = io.BytesIO(), []
-    _Pickler(body, learner.tree, buffers).dump((learner, progress))
+def _write(file: _Hashing, whose: dict, learner: Learner, beside) -> None:
+    body, buffers = io.BytesIO(), list[pickle.PickleBuffer]()
+    _Pickler(body, learner.tree, buffers).dump((learner, beside))
     parts = [body.getbuffer(), *(buffer.raw() for buffer in buffers)]
     header = {**whose, "sizes": [part.nbytes for part in parts]}
     file.write(_MAGIC)
@@ -187,8 +189,17 @@ def read_identity(path) -> dict:
         return _read_header(_Hashing(file), path)
 
 
-def load(path, tree: DecisionTree) -> tuple[Learner, Progress | None]:
-    """What save wrote, made for this tree."""
+def load_run(path, tree: DecisionTree) -> tuple[Learner, RunState]:
+    """The learner and the state of its run, from a file that `run` wrote."""
+    learner, at = load(path, tree)
+    if not isinstance(at, RunState):
+        raise ValueError(f"{path} is not the file of a run: it holds a learner alone, or that of an agent")
+    return learner, at
+
+
+def load(path, tree: DecisionTree) -> tuple[Learner, object]:
+    """The learner that save wrote, which must have been made for this tree, and what was saved beside it."""
+    _refuse_other(path, "made for another tree", differences(read_identity(path), {"tree": tree_identity(tree)}))
     with _open(path) as plain:
         file = _Hashing(plain)
         try:
@@ -201,6 +212,6 @@ def load(path, tree: DecisionTree) -> tuple[Learner, Progress | None]:
         if plain.read() != file.hash.digest():
             raise _damaged(path)
     try:
-        return _Unpickler(io.BytesIO(body), tree, arrays).load()
+        return _Unpickler(io.BytesIO(body.data), tree, arrays).load()
     except (AttributeError, ImportError, TypeError) as error:
         raise ValueError(f"{path} was written by another version of its learner: {error}") from error

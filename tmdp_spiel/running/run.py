@@ -2,46 +2,50 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import pathlib
-import signal
-import threading
 import time
 
 import numpy as np
-import tqdm
 
 from tmdp_spiel.algorithms.learner import Learner
-from tmdp_spiel.running.files import Progress, differences, identity, load, read_identity, refuse_other_run, save
+from tmdp_spiel.running import files
+from tmdp_spiel.running.pacing import Interruptible, chunks, progress_bar
+from tmdp_spiel.running.score import Score
 from tmdp_spiel.trees import checks, storage
-from tmdp_spiel.trees.decision_tree import DecisionTree
 from tmdp_spiel.trees.tree_mdp import TreeMDP
 
-_CHECKPOINTS_PER_DECADE = 20
-_SECONDS_PER_CHUNK = 0.1
+_MEASUREMENTS_PER_DECADE = 20
+_MAX_EPISODES = 2**31 - 1
 
 
 @dataclasses.dataclass
 class Trace:
-    """What a run saw, at its checkpoints; values in the game's utility units.
+    """What a run saw, where it was measured; values in the game's utility units, times in seconds.
 
     episode:   episodes of this run so far
     regret:    the sum over the episodes of V(pi*) - V(pi^t), in exact expectation
     value_gap: V(pi*) - V(recommended policy), exactly
     seconds:   time spent so far
+    playing:   processor time of it that went into the episodes, their exact regret included
+    measuring: processor time of it that went into value gaps
     """
 
     episode: np.ndarray
     regret: np.ndarray
     value_gap: np.ndarray
     seconds: np.ndarray
+    playing: np.ndarray | None = None
+    measuring: np.ndarray | None = None
     interrupted: bool = False
 
 
 @dataclasses.dataclass
 class Result:
-    """How a run until stopped ended. value and gap: the exact value of the plan, and how much a best response has more."""
+    """How a run until stopped ended.
+
+    value, gap: the exact value of the plan, and how much more a best response has, in the game's utility units.
+    """
 
     episodes: int
     plan: np.ndarray
@@ -49,11 +53,12 @@ class Result:
     gap: float
     stopped: bool
     seconds: float
+    interrupted: bool = False
 
 
 def log_spaced(episodes: int) -> np.ndarray:
-    """Checkpoints 1 .. episodes, evenly spaced in the logarithm."""
-    number = int(_CHECKPOINTS_PER_DECADE * np.log10(max(episodes, 1))) + 2
+    """Episodes 1 .. episodes to measure at, evenly spaced in the logarithm."""
+    number = int(_MEASUREMENTS_PER_DECADE * np.log10(max(episodes, 1))) + 2
     return np.unique(np.rint(np.geomspace(1, episodes, number)).astype(np.int64))
 
 
@@ -62,56 +67,88 @@ def run(
     mdp: TreeMDP,
     episodes: int,
     *,
-    checkpoints=None,
+    measure_at=None,
     rng: np.random.Generator | int | None = None,
     seconds: float | None = None,
+    piece: int | None = None,
+    play_on: bool = False,
     progress: bool = True,
-    checkpoint=None,
-    checkpoint_every: float = 60.0,
+    file=None,
+    save_every: float = 60.0,
 ) -> Trace:
     """Lets the learner play that many episodes, fewer if it stops, and measures it exactly.
 
-    checkpoints: the episodes of this run to measure at; log-spaced if not given. rng: the environment's generator or
-    its seed, the learner's seed if not given; with rng = numpy.random.default_rng(learner.seed), the loop of plan(),
-    mdp.sample(plan, rng) and learn() gives the same episodes. seconds: end the run after about that long. progress: a
-    bar, on a terminal. Ctrl-C returns what was done so far; the learner can go on from there, with the same rng object
-    to go on identically.
+    Ctrl-C returns what was done so far; the learner can go on from there, with the same rng object to go on
+    identically.
 
-    checkpoint: a file to keep the learner, the generator and the trace in, written every checkpoint_every seconds, at
-    Ctrl-C and at the end. If it is there already, the run goes on from it, even after a kill, to the trace that it would
-    have had without the interruption (the seconds and the rounding of the summed regret aside); a file of another run
-    is refused. See `checkpoints`.
+    Args:
+      learner: made for the tree of mdp.
+      mdp: the environment.
+      episodes: how many to play.
+      measure_at: the episodes of this run to measure at; log-spaced if not given. The last one is always measured.
+      rng: the environment's generator or its seed, the learner's seed if not given; with
+        numpy.random.default_rng(learner.seed), the loop of plan(), mdp.sample(plan, rng) and learn() gives the same
+        episodes.
+      seconds: end the run after about that long.
+      piece: how many episodes to play at a time; if not given, that follows the clock. Regret is summed piece by piece,
+        so with it the trace is the same to the last bit on every machine, the times aside.
+      play_on: after the learner has stopped, the policy that it recommends is played to the end.
+      progress: a bar, on a terminal.
+      file: where to keep the learner, the generator and the trace, every save_every seconds, at Ctrl-C and at the end.
+        If it is there already, the run goes on from it, even after a kill, to the trace that it would have had without
+        the interruption (the times and the rounding of the summed regret aside); a file of another run is refused.
+      save_every: in seconds.
+
+    Returns:
+      The Trace, a row for every measurement.
     """
-    check_same_tree(learner, mdp.tree)
+    score = Score(learner, mdp)
     episodes = checks.whole_number("episodes", episodes)
-    checkpoints = _checked_checkpoints(checkpoints, episodes)
+    piece = None if piece is None else checks.whole_number("piece", piece)
+    measure_at = _checked_measurements(measure_at, episodes)
     rng = _environment_rng(rng, learner)
-    best = mdp.to_utility(mdp.scaled_best_value)
-    kept = _Kept(checkpoint, checkpoint_every, learner, mdp, rng)
-    at = kept.resume(checkpoints)
+    kept = _Kept(file, save_every, learner, mdp, rng)
+    at = kept.resume(measure_at)
     start = time.perf_counter() - at.seconds
 
-    def measure():
-        gap = max(best - learner.recommended_value(mdp), 0.0)
-        return at.done, at.regret, gap, time.perf_counter() - start
+    def play(number: int) -> tuple[int, float]:
+        began = time.thread_time()
+        played = score.play(at.rng, number)
+        at.playing += time.thread_time() - began
+        return played
 
-    name, play = type(learner).__name__, lambda number: learner.play(mdp, at.rng, number)
-    with Interruptible() as interruption, progress_bar(name, int(checkpoints[-1]), progress, at.done) as bar:
-        for played, gap_sum in chunks(play, checkpoints, interruption, bar, at.done):
+    def gap() -> float:
+        began = time.thread_time()
+        measured = score.value_gap()
+        at.measuring += time.thread_time() - began
+        return measured
+
+    def row(gap_now: float) -> tuple:
+        return at.done, at.regret, gap_now, time.perf_counter() - start, at.playing, at.measuring
+
+    name = type(learner).__name__
+    with Interruptible() as interruption, progress_bar(name, int(measure_at[-1]), progress, at.done) as bar:
+        for played, lost in chunks(play, measure_at, interruption, bar, at.done, piece):
             at.done += played
-            at.regret += gap_sum
-            if at.done in checkpoints:
-                at.rows.append(measure())
+            at.regret += lost
+            if at.done in measure_at:
+                at.rows.append(row(gap()))
             at.seconds = time.perf_counter() - start
             if interruption.asked or learner.stopped or (seconds is not None and at.seconds > seconds):
                 break
             kept.save_sometimes(at)
+        if play_on and learner.stopped:
+            for episode in measure_at[measure_at > at.done].tolist():
+                lost_each = gap()
+                at.regret += (episode - at.done) * lost_each
+                at.done = episode
+                at.rows.append(row(lost_each))
         kept.save(at)
     rows = list(at.rows)
     if at.done > 0 and (not rows or rows[-1][0] != at.done):
-        rows.append(measure())
-    columns = np.array(rows, np.float64).reshape(-1, 4).T
-    return Trace(columns[0].astype(np.int64), *columns[1:], interrupted=interruption.asked)
+        rows.append(row(gap()))
+    episode, regret, value_gap, spent, playing, measuring = np.array(rows, np.float64).reshape(-1, 6).T
+    return Trace(episode.astype(np.int64), regret, value_gap, spent, playing, measuring, interruption.asked)
 
 
 class _Kept:
@@ -119,43 +156,45 @@ class _Kept:
 
     def __init__(self, path, every: float, learner: Learner, mdp: TreeMDP, rng: np.random.Generator):
         self._path = None if path is None else pathlib.Path(path)
-        self._every, self._learner, self._rng = checks.positive("checkpoint_every", every), learner, rng
+        self._every, self._learner, self._rng = checks.positive("save_every", every), learner, rng
         self._last, self._saved_at = time.perf_counter(), 0
         if self._path is not None:
             self._identity = {
-                **identity(learner),
+                **files.identity(learner),
                 "mdp": mdp.fingerprint,
                 "episodes before": learner.episodes,
                 "generator": storage.fingerprint(rng.bit_generator.state),
             }
 
-    def resume(self, checkpoints: np.ndarray) -> Progress:
-        """Where the run of the file was, with learner and generator as they were then; the start if there is no file."""
+    def resume(self, measure_at: np.ndarray) -> files.RunState:
+        """Where the run of the file was, with learner and generator as they were then; the start without a file."""
         if self._path is None or not self._path.exists():
-            return Progress(done=0, regret=0.0, seconds=0.0, rows=[], rng=self._rng)
-        stored = read_identity(self._path)
+            return files.RunState(rng=self._rng)
+        stored = files.read_identity(self._path)
         expected = dict(self._identity)
         if self._learner.episodes == stored.get("episodes after"):  # the learner itself, after an interruption
             del expected["episodes before"], expected["generator"]
-        refuse_other_run(self._path, differences(stored, expected))
-        learner, at = load(self._path, self._learner.tree)
+        files.refuse_other_run(self._path, files.differences(stored, expected))
+        learner, at = files.load_run(self._path, self._learner.tree)
         measured = [row[0] for row in at.rows]
-        if measured != checkpoints[checkpoints <= at.done].tolist() or at.done > checkpoints[-1]:
-            asked = f"{len(checkpoints)} checkpoints up to episode {checkpoints[-1]:,}"
-            refuse_other_run(self._path, [f"its {at.done:,} episodes were not measured at those of this run, {asked}"])
+        if measured != measure_at[measure_at <= at.done].tolist() or at.done > measure_at[-1]:
+            asked = f"{len(measure_at)} measurements up to episode {measure_at[-1]:,}"
+            files.refuse_other_run(
+                self._path, [f"its {at.done:,} episodes were not measured at those of this run, {asked}"]
+            )
         self._identity = {name: stored[name] for name in self._identity}
-        self._learner.__dict__.update(learner.__dict__)
+        self._learner.take_over(learner)
         self._rng.bit_generator.state = at.rng.bit_generator.state
         at.rng, self._saved_at = self._rng, at.done
         return at
 
-    def save_sometimes(self, at: Progress) -> None:
+    def save_sometimes(self, at: files.RunState) -> None:
         if time.perf_counter() - self._last > self._every:
             self.save(at)
 
-    def save(self, at: Progress) -> None:
+    def save(self, at: files.RunState) -> None:
         if self._path is not None and at.done > self._saved_at:
-            save(self._path, {**self._identity, "episodes after": self._learner.episodes}, self._learner, at)
+            files.save(self._path, {**self._identity, "episodes after": self._learner.episodes}, self._learner, at)
             self._last, self._saved_at = time.perf_counter(), at.done
 
 
@@ -167,80 +206,32 @@ def run_until_stopped(
     rng: np.random.Generator | int | None = None,
     progress: bool = True,
 ) -> Result:
-    """Lets a PAC learner play until it stops, or until max_episodes or Ctrl-C."""
-    check_same_tree(learner, mdp.tree)
-    limit = np.iinfo(np.int32).max if max_episodes is None else checks.whole_number("max_episodes", max_episodes)
+    """Lets a PAC learner play until it stops, or until max_episodes or Ctrl-C.
+
+    Args:
+      learner: made for the tree of mdp.
+      mdp: the environment.
+      max_episodes: the most to play; 2^31 - 1 if not given.
+      rng: as for `run`.
+      progress: a bar, on a terminal.
+
+    Returns:
+      The Result: how many episodes it took, and the exact value of the policy that the learner recommends.
+    """
+    score = Score(learner, mdp)
+    limit = _MAX_EPISODES if max_episodes is None else checks.whole_number("max_episodes", max_episodes)
     rng = _environment_rng(rng, learner)
     done, start = 0, time.perf_counter()
-    name, play = type(learner).__name__, lambda number: learner.play(mdp, rng, number)
-    with Interruptible() as interruption, progress_bar(name, max_episodes, progress) as bar:
+    with Interruptible() as interruption, progress_bar(type(learner).__name__, max_episodes, progress) as bar:
         if not learner.stopped:
-            for played, _ in chunks(play, [limit], interruption, bar):
+            for played, _ in chunks(lambda number: score.play(rng, number), [limit], interruption, bar):
                 done += played
                 if interruption.asked or learner.stopped:
                     break
     plan = learner.recommend()
     value = mdp.value(plan)
-    gap = max(mdp.to_utility(mdp.scaled_best_value) - value, 0.0)
-    return Result(done, plan, value, gap, learner.stopped, time.perf_counter() - start)
-
-
-def chunks(play, checkpoints, interruption, bar, done: int = 0):
-    """Plays up to each checkpoint in turn, in pieces short enough to show progress and to be interrupted.
-
-    play(number) plays up to that many episodes and returns a tuple that begins with how many it played, fewer only if
-    there is nothing more to play. The tuples are yielded one by one. done: the episodes played before.
-    """
-    size = 64
-    for checkpoint in checkpoints:
-        while done < checkpoint and not interruption.asked:
-            start = time.perf_counter()
-            piece = play(int(min(size, checkpoint - done)))
-            spent = time.perf_counter() - start
-            played = piece[0]
-            if played == 0:
-                return
-            done += played
-            bar.update(played)
-            if spent < _SECONDS_PER_CHUNK / 2 and played == size:
-                size *= 2
-            elif spent > 2 * _SECONDS_PER_CHUNK:
-                size = max(1, size // 2)
-            yield piece
-
-
-class Interruptible(contextlib.AbstractContextManager):
-    """Turns Ctrl-C into a question that the loop answers between two chunks."""
-
-    def __init__(self):
-        self.asked = False
-
-    def __enter__(self):
-        self._in_main_thread = threading.current_thread() is threading.main_thread()
-        if self._in_main_thread:
-            self._previous = signal.signal(signal.SIGINT, self._ask)
-        return self
-
-    def _ask(self, signum, frame):
-        self.asked = True
-
-    def __exit__(self, *exception):
-        if self._in_main_thread:
-            signal.signal(signal.SIGINT, self._previous)
-        return None
-
-
-def progress_bar(name: str, total: int | None, progress: bool, done: int = 0) -> tqdm.tqdm:
-    """A bar that counts episodes, on a terminal."""
-    return tqdm.tqdm(
-        total=total,
-        initial=done,
-        desc=name,
-        unit=" episodes",
-        unit_scale=True,
-        leave=False,
-        disable=None if progress else True,
-    )
+    gap, seconds = max(score.best_value - value, 0.0), time.perf_counter() - start
+    return Result(done, plan, value, gap, learner.stopped, seconds, interruption.asked)
 
 
 def _environment_rng(rng, learner) -> np.random.Generator:
@@ -251,21 +242,10 @@ def _environment_rng(rng, learner) -> np.random.Generator:
     return np.random.default_rng(learner.seed if learner.episodes == 0 else [learner.seed, learner.episodes])
 
 
-def check_same_tree(learner: Learner, other: DecisionTree) -> None:
-    """Raises an error if the learner was made for another tree."""
-    tree = learner.tree
-    same = tree is other or all(
-        np.array_equal(getattr(tree, name), getattr(other, name))
-        for name in ("first_sequence", "first_child", "action")
-    )
-    if not same:
-        raise ValueError(f"the learner was made for another tree: {tree!r}, not {other!r}")
-
-
-def _checked_checkpoints(checkpoints, episodes: int) -> np.ndarray:
-    if checkpoints is None:
+def _checked_measurements(measure_at, episodes: int) -> np.ndarray:
+    if measure_at is None:
         return log_spaced(episodes)
-    checkpoints = np.unique(np.asarray(checkpoints, np.int64))
-    if len(checkpoints) == 0 or checkpoints[0] < 1 or checkpoints[-1] > episodes:
-        raise ValueError(f"checkpoints must be episodes from 1 to {episodes}")
-    return checkpoints if checkpoints[-1] == episodes else np.append(checkpoints, episodes)
+    measure_at = np.unique(np.asarray(measure_at, np.int64))
+    if len(measure_at) == 0 or measure_at[0] < 1 or measure_at[-1] > episodes:
+        raise ValueError(f"measure_at must hold episodes from 1 to {episodes}")
+    return measure_at if measure_at[-1] == episodes else np.append(measure_at, episodes)

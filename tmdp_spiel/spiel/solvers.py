@@ -21,7 +21,8 @@ import pyspiel
 from open_spiel.python import rl_environment
 from open_spiel.python.algorithms import external_sampling_mccfr, outcome_sampling_mccfr, tabular_qlearner
 
-from tmdp_spiel.running.run import Interruptible, Trace, chunks, log_spaced, progress_bar
+from tmdp_spiel.running.pacing import Interruptible, chunks, progress_bar
+from tmdp_spiel.running.run import Trace, log_spaced
 from tmdp_spiel.spiel.build import build_tree
 from tmdp_spiel.spiel.fixed_opponent import fixed_opponent_game
 from tmdp_spiel.spiel.load_game import load_game
@@ -155,14 +156,14 @@ def run(
     episodes: int,
     *,
     seed: int = 0,
-    checkpoints=None,
+    measure_at=None,
     seconds: float | None = None,
     progress: bool = True,
 ) -> Trace:
     """Runs one of SOLVERS for about that many episodes and measures it as tmdp_spiel.run does; no regret (NaN).
 
-    Iterations that count for several episodes are measured at the first whole iteration after each checkpoint.
-    The time is that of the iterations, without the measuring; seconds: end the run after about that long.
+    Iterations that count for several episodes are measured at the first whole iteration after each of measure_at. The
+    time is that of the iterations, without the measuring; seconds: end the run after about that long.
     """
     if name not in SOLVERS:
         raise ValueError(f"no solver is called {name!r}; there are: {', '.join(SOLVERS)}")
@@ -173,19 +174,19 @@ def run(
     with _global_seed(seed), Interruptible() as interruption, progress_bar(name, None, progress) as bar:
         solver = SOLVERS[name](problem, seed)
         each = solver.episodes_per_iteration
-        marks = np.asarray(log_spaced(episodes) if checkpoints is None else checkpoints)
+        marks = np.asarray(log_spaced(episodes) if measure_at is None else measure_at)
         marks = np.unique(np.ceil(marks / each).astype(np.int64))
-        for iterations, spent in chunks(_iterating(solver), marks, interruption, bar):
+        for iterations, lasted in chunks(_iterating(solver), marks, interruption, bar):
             done += iterations
-            taken += spent
+            taken += lasted
             at_end = interruption.asked or (seconds is not None and taken > seconds)
             if at_end or done in marks:
                 gap = max(best - problem.mdp.value(_plan(solver, problem)), 0.0)
                 rows.append((round(done * each), np.nan, gap, taken))
             if at_end:
                 break
-    columns = np.array(rows, np.float64).reshape(-1, 4).T
-    return Trace(columns[0].astype(np.int64), *columns[1:], interrupted=interruption.asked)
+    episode, regret, value_gap, spent = np.array(rows, np.float64).reshape(-1, 4).T
+    return Trace(episode.astype(np.int64), regret, value_gap, spent, interrupted=interruption.asked)
 
 
 def _iterating(solver: Solver):

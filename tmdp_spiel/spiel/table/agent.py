@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pyspiel
 from open_spiel.python import rl_agent, rl_environment
 
 from tmdp_spiel.algorithms.catalogue import find_algorithm
 from tmdp_spiel.algorithms.learner import Learner
-from tmdp_spiel.running.run import check_same_tree
+from tmdp_spiel.running import files
 from tmdp_spiel.spiel.build import DEFAULT_MAX_NODES, build_decision_tree
 from tmdp_spiel.spiel.load_game import load_game
 from tmdp_spiel.spiel.representatives import representative_states
 from tmdp_spiel.spiel.table.bot import TreeBot
 from tmdp_spiel.spiel.table.seat import Seat
-from tmdp_spiel.trees import storage
 from tmdp_spiel.trees.decision_tree import DecisionTree
 
 ObservationType = rl_environment.ObservationType
@@ -86,14 +83,13 @@ class TreeAgent(rl_agent.AbstractAgent):
 
     def save(self, path) -> None:
         """Writes what was learned to a file, whole or not at all."""
-        with storage.replacing(path, "wb") as file:
-            pickle.dump((self.learner, self._seat.rng), file)
+        files.save(path, files.identity(self.learner), self.learner, self._seat.rng)
 
     def restore(self, path) -> None:
         """Goes on from a saved file of an agent for the same game and player. Like any pickle, it must be trusted."""
-        with open(path, "rb") as file:
-            learner, rng = pickle.load(file)
-        check_same_tree(learner, self.learner.tree)
+        learner, rng = files.load(path, self.learner.tree)
+        if not isinstance(rng, np.random.Generator):
+            raise ValueError(f"{path} is not the file of an agent: it holds a learner alone, or a run of one")
         self._seat.learner, self._seat.rng = learner, rng
         self._seat.abandon()
 

@@ -1,0 +1,66 @@
+"""What a learner's policies are truly worth: exact regret while it plays, exact value gap of what it recommends.
+
+A learner may not know any of this, so it is kept here, by whoever runs the learner, and not in the learner.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tmdp_spiel.algorithms.learner import Learner
+from tmdp_spiel.trees.decision_tree import DecisionTree
+from tmdp_spiel.trees.tree_mdp import TreeMDP
+
+
+class Score:
+    """Plays a learner against an environment and measures it, in the game's utility units.
+
+    best_value: V(pi*), that of a best response.
+
+    The true values that the learner's compiled loop brings up to date as it plays are held here between two pieces;
+    they are computed anew if the learner has learned elsewhere in the meantime.
+    """
+
+    def __init__(self, learner: Learner, mdp: TreeMDP):
+        check_same_tree(learner, mdp.tree)
+        self.learner, self.mdp = learner, mdp
+        self.best_value = float(mdp.to_utility(mdp.scaled_best_value))
+        self._values = None
+        self._valued_after: int | None = None  # the learner's episodes when the values were right
+
+    def play(self, rng: np.random.Generator, episodes: int) -> tuple[int, float]:
+        """Lets the learner play that many episodes, fewer only if it stops: how many, and their summed regret.
+
+        The episodes are those that plan(), mdp.sample(plan, rng) and learn() would give one by one; their regret is the
+        sum of V(pi*) - V(pi^t), in exact expectation.
+        """
+        values = self._current_values()
+        self._valued_after = None
+        played, total = self.learner.play(self.mdp, values, rng, episodes)
+        self._valued_after = self.learner.episodes
+        return played, (played * self.mdp.scaled_best_value - total) * self.learner.tree.utility_range
+
+    def recommended_value(self) -> float:
+        """The exact value of learner.recommend()."""
+        return self.learner.recommended_value(self.mdp, self._current_values())
+
+    def value_gap(self) -> float:
+        """V(pi*) - V(learner.recommend()), exactly."""
+        return max(self.best_value - self.recommended_value(), 0.0)
+
+    def _current_values(self):
+        if self._valued_after != self.learner.episodes:
+            self._values = self.learner.new_values(self.mdp)
+            self._valued_after = self.learner.episodes
+        return self._values
+
+
+def check_same_tree(learner: Learner, other: DecisionTree) -> None:
+    """Raises an error if the learner was made for another tree."""
+    tree = learner.tree
+    same = tree is other or all(
+        np.array_equal(getattr(tree, name), getattr(other, name))
+        for name in ("first_sequence", "first_child", "action")
+    )
+    if not same:
+        raise ValueError(f"the learner was made for another tree: {tree!r}, not {other!r}")
