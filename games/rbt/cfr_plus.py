@@ -9,9 +9,11 @@ exploited least (`rbt_mixture.py`). Results do not depend on the number of threa
 and resumed.
 """
 
+import contextlib
 import functools
 import pathlib
 import zipfile
+import zlib
 
 import numpy as np
 import pyspiel
@@ -137,7 +139,7 @@ class CFRPlus:
                         for k in range(iteration // self.block)
                     ]
                 self.iteration = iteration
-        except (zipfile.BadZipFile, EOFError, KeyError) as error:
+        except (zipfile.BadZipFile, EOFError, KeyError, zlib.error, NotImplementedError, RuntimeError) as error:
             raise ValueError(
                 f"{path} is not a complete checkpoint ({error}); delete it to solve from the start"
             ) from None
@@ -178,22 +180,21 @@ def solve(
     """
     if iterations < 1:
         raise ValueError(f"iterations must be at least 1, not {iterations}")
-    if checkpoint is not None:
-        storage.remove_unfinished(checkpoint)
-        if pathlib.Path(checkpoint).exists():
+    with contextlib.nullcontext() if checkpoint is None else storage.locked(checkpoint):
+        if checkpoint is not None and pathlib.Path(checkpoint).exists():
             solver.restore(checkpoint)
-    while solver.iteration < iterations:
-        solver.iterate()
-        done = solver.iteration >= iterations
-        if done or solver.iteration % report_every == 0:
-            values = solver.best_response_values()
-            done = done or sum(values) / 2 <= target_exploitability
-            if report is not None:
-                report(solver.iteration, values)
-        if checkpoint is not None and (done or solver.iteration % checkpoint_every == 0):
-            solver.save(checkpoint)
-        if done:
-            break
+        while solver.iteration < iterations:
+            solver.iterate()
+            done = solver.iteration >= iterations
+            if done or solver.iteration % report_every == 0:
+                values = solver.best_response_values()
+                done = done or sum(values) / 2 <= target_exploitability
+                if report is not None:
+                    report(solver.iteration, values)
+            if checkpoint is not None and (done or solver.iteration % checkpoint_every == 0):
+                solver.save(checkpoint)
+            if done:
+                break
 
 
 def least_exploitable_plans(solver, *, report=None):

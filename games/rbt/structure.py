@@ -5,8 +5,9 @@ import pathlib
 
 import numpy as np
 
-from tmdp_spiel.games.rbt.rules import DRAW, LOSS, WIN
+from tmdp_spiel.games.rbt.rules import DRAW, ILLEGAL, LOSS, NUM_SENSES, NUM_SQUARES, WIN
 from tmdp_spiel.trees import storage
+from tmdp_spiel.trees.decision_tree import Links, is_level_order
 
 # How an episode can end right after an own sequence, as bits of `PlayerTree.endings`.
 ENDS_LOST, ENDS_DRAWN, ENDS_WON = 1, 2, 4
@@ -36,8 +37,28 @@ class PlayerTree:
     @classmethod
     def load(cls, path, mark):
         """Opens the tree of x or o of a saved enumeration, memory-mapped. It is pickled as its path."""
-        with storage.opening_again(path):
-            return cls(**_open_arrays(cls, path, mark), opened_from=(pathlib.Path(path).resolve(), mark))
+        with storage.opening_again(path), storage.opening(path) as saved:
+            tree = cls(**_arrays(cls, saved, mark), opened_from=(pathlib.Path(path).resolve(), mark))
+            tree.check()
+        return tree
+
+    def check(self):
+        """Refuses arrays that passes over the tree could not walk."""
+        _require_kinds(self)
+        states, sequences, starts = self.num_states, self.num_sequences, self.level_start
+        lengths = {"first_sequence": states + 1, "first_child": sequences + 1, "endings": sequences}
+        for name, length in (lengths | {"observation": states}).items():
+            _require(len(getattr(self, name)) == length, f"{name} must have {length} entries")
+        _require(_rises(starts, states) and len(starts) > 1 and np.all(starts[1:] > starts[:-1]), "levels overlap")
+        _require(self.first_sequence[0] == 0 and self.first_sequence[-1] == sequences, "sequences are missing")
+        links = Links(self.first_sequence, self.first_child, self.parent, self.endings > 0)
+        _require(is_level_order(links) and self.first_child[0] == 1, "the states are not in level order")
+        for above, start, end in zip(starts[:-2], starts[1:-1], starts[2:]):
+            parents = self.parent[start:end]
+            in_level = self.first_sequence[above] <= parents.min() and parents.max() < self.first_sequence[start]
+            _require(in_level, "a state does not follow the level above it")
+        _require(0 <= self.action.min() and self.action.max() < NUM_SQUARES + NUM_SENSES, "an action is unknown")
+        _require(self.endings.max() < 8, "an ending is unknown")
 
     def __reduce_ex__(self, protocol):
         if self.opened_from is None:
@@ -60,6 +81,25 @@ class Ply:
     @property
     def num_positions(self):
         return len(self.next_position)
+
+    def check(self, tree, positions_after):
+        """Refuses arrays that passes over the positions could not walk."""
+        _require(self.player in (0, 1) and 0 <= self.level < len(tree.level_start) - 1, "a ply has no level")
+        _require_kinds(self)
+        start, end = (int(number) for number in tree.level_start[self.level : self.level + 2])
+        _require(self.next_position.shape[1:] == (NUM_SQUARES,), "next_position must have nine columns")
+        least, most = self.next_position.min(initial=0), self.next_position.max(initial=-1)
+        _require(min(ILLEGAL, LOSS, DRAW, WIN) <= least and most < positions_after, "a move leads nowhere")
+        _require(len(self.first_live) == self.num_positions + 1, "positions and live states do not fit together")
+        _require(_rises(self.first_live, len(self.live)), "the live states of positions overlap")
+        _require(
+            len(self.first_where) == end - start + 1, "the states of a ply and their positions do not fit together"
+        )
+        _require(_rises(self.first_where, len(self.where)), "the positions of states overlap")
+        for numbers, bound in ((self.live, end - start), (self.where, self.num_positions)):
+            _require(not len(numbers) or (0 <= numbers.min() and numbers.max() < bound), "a state is out of range")
+        moves = tree.action[tree.first_sequence[start] : tree.first_sequence[end]]
+        _require(moves.max() < NUM_SQUARES, "a state that moves has a sense")
 
 
 @dataclasses.dataclass
@@ -104,19 +144,44 @@ class Enumeration:
 
     @classmethod
     def load(cls, path):
-        """Opens a saved enumeration, its arrays memory-mapped."""
-        facts = storage.open_json(path, "game")
+        """Opens a saved enumeration, its arrays memory-mapped; see storage.SavedDirectory for what is checked."""
         trees = tuple(PlayerTree.load(path, mark) for mark in "xo")
-        plies = [Ply(**ply, **_open_arrays(Ply, path, f"ply{k}")) for k, ply in enumerate(facts["plies"])]
-        return cls(trees, plies, facts["description"])
+        with storage.opening(path) as saved:
+            facts = saved.document("game")
+            plies = [Ply(**ply, **_arrays(Ply, saved, f"ply{k}")) for k, ply in enumerate(facts["plies"])]
+            _require(len(plies) > 0, "there are no positions")
+            for ply, after in zip(plies, [*plies[1:], None]):
+                _require(isinstance(ply.level, int) and ply.player in (0, 1), "a ply has no level")
+                ply.check(trees[ply.player], after.num_positions if after else 0)
+                _require(after is None or after.player == 1 - ply.player, "the players do not take turns")
+            _require(plies[0].num_positions == 1, "there is not one position at the start")
+            return cls(trees, plies, facts["description"])
 
 
 def _array_names(part):
     return [field.name for field in dataclasses.fields(part) if field.type is np.ndarray]
 
 
-def _open_arrays(kind, path, prefix):
-    return {name: storage.open_array(path, f"{prefix}_{name}") for name in _array_names(kind)}
+def _arrays(kind, saved, prefix):
+    return {name: saved.array(f"{prefix}_{name}") for name in _array_names(kind)}
+
+
+def _require(holds, problem):
+    if not holds:
+        raise ValueError(problem)
+
+
+def _require_kinds(part):
+    """Whole numbers in as many dimensions as kernels index."""
+    for name in _array_names(part):
+        array = getattr(part, name)
+        dimensions = 2 if name == "next_position" else 1
+        _require(array.dtype.kind in "iu" and array.ndim == dimensions, f"{name} is not an array of whole numbers")
+
+
+def _rises(starts, end):
+    """Whether these are the starts of ranges that follow each other from 0 to `end`."""
+    return len(starts) > 0 and starts[0] == 0 and starts[-1] == end and bool(np.all(starts[1:] >= starts[:-1]))
 
 
 def describe(start, useful_senses, forced_wins):

@@ -19,7 +19,7 @@ from tmdp_spiel.trees import storage
 from tmdp_spiel.trees.decision_tree import DecisionTree
 from tmdp_spiel.trees.tree_mdp import TreeMDP
 
-_CACHE_FORMAT = 1  # a new number leaves old files unread
+_CACHE_FORMAT = 2  # a new number leaves old files unread
 _WORTH_A_FILE = 1_000_000  # sequences of both players together
 _RETURNS = np.array([0.0, 0.5, 1.0])  # of a lost, drawn, won game: the order of the bits of PlayerTree.endings
 _UTILITIES_OF_ONE_ENDING = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
@@ -37,13 +37,17 @@ def forget_enumeration():
 
 @functools.lru_cache(maxsize=1)
 def _enumeration(start, useful_senses, forced_wins):
-    path = _cache_path("enumeration", describe(start, useful_senses, forced_wins))
+    description = describe(start, useful_senses, forced_wins)
+    path = _cache_path("enumeration", description)
     if not path.exists():
         enumerated = enumerate_game(start, useful_senses, forced_wins)
         if sum(tree.num_sequences for tree in enumerated.trees) < _WORTH_A_FILE:
             return enumerated
-        _save_once(enumerated, path)
-    return Enumeration.load(path)
+        _save_once(enumerated.save, path)
+    enumerated = Enumeration.load(path)
+    if enumerated.description != description:
+        raise ValueError(f"{path} holds {enumerated.description}, not {description}; remove it")
+    return enumerated
 
 
 def decision_tree(game, player):
@@ -93,13 +97,14 @@ def build_tree_mdp(game, player, opponent):
             f"{enumeration(game).trees[1 - player].num_states:,} states; pass the shipped equilibrium, OpenSpiel's "
             "UniformRandomPolicy, or one probability per sequence (tmdp_spiel.games.rbt.tree.array_policy)"
         )
-    path = _cache_path("mdp", f"{game} {player} {fingerprint}")
+    about = f"{game} {player} {fingerprint}"
+    path = _cache_path("mdp", about)
     if not path.exists():
         mdp = _tree_mdp(game, player, policy)
         if mdp.tree.num_sequences < _WORTH_A_FILE:
             return mdp
-        _save_once(mdp, path)
-    return TreeMDP.load(path, RBTNames(enumeration(game).trees[player], player, game.start))
+        _save_once(functools.partial(mdp.save, about=about), path)
+    return TreeMDP.load(path, RBTNames(enumeration(game).trees[player], player, game.start), about)
 
 
 def sequence_probabilities(game, player, policy):
@@ -217,10 +222,10 @@ def _cache_path(kind, content):
     return storage.cache_directory() / f"rbt_{kind}_{digest}"
 
 
-def _save_once(item, path):
+def _save_once(save, path):
     """Saves to the cache, unless another process has just done so."""
     try:
-        item.save(path)
+        save(path)
     except OSError:
         if not path.exists():
             raise

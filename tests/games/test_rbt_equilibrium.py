@@ -23,6 +23,7 @@ from tmdp_spiel.games.rbt import (
     tree as rbt_tree,
 )
 from tmdp_spiel.games.rbt.cfr_plus import CFRPlus
+from tmdp_spiel.trees import storage
 
 ROOT = pathlib.Path(__file__).parents[2]
 TINY = "python_rbt(start=x0o4x8o2x1o7)"
@@ -157,6 +158,13 @@ def test_stops_at_the_target_and_reports(tmp_path):
     )
     assert [iteration for iteration, _ in reports] == list(range(5, solver.iteration + 1, 5))
     assert reports[-1][1] <= 0.01 < reports[-2][1]
+
+
+def test_two_solvers_on_one_checkpoint_are_told_so(tmp_path):
+    _, solver = solved(SMALL, 2)
+    with storage.locked(tmp_path / "checkpoint.npz"):
+        with pytest.raises(storage.InUseError, match="checkpoint.npz is in use by process"):
+            rbt_equilibrium.solve(solver, iterations=4, checkpoint=tmp_path / "checkpoint.npz")
 
 
 def test_bad_checkpoints_are_refused(tmp_path):

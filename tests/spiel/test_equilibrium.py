@@ -8,6 +8,7 @@ import pytest
 from open_spiel.python.algorithms import exploitability
 
 import tmdp_spiel as ts
+from tmdp_spiel.trees import storage
 
 
 @pytest.fixture
@@ -85,6 +86,30 @@ def test_damaged_files_are_solved_for_again(cache, solved, damage):
     np.testing.assert_array_equal(again.action_probability_array, good.action_probability_array)
     assert len(solved) == 2
     assert file.read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    "content", [[], {}, {"policy": 1}, {"policy": {"nowhere": []}}, {"policy": {"0": [[9, 1.0]]}}], ids=repr
+)
+def test_a_file_of_other_content_is_solved_for_again(cache, solved, content):
+    """With a checksum that is right."""
+    good = ts.equilibrium("kuhn", 20)
+    (file,) = cache.iterdir()
+    key = storage.read_checked_json(file)["key"]
+    storage.write_checked_json(file, {"key": key, "exploitability": 0.0, **content} if content else content)
+    again = ts.equilibrium("kuhn", 20)
+    np.testing.assert_array_equal(again.action_probability_array, good.action_probability_array)
+    assert len(solved) == 2
+
+
+def test_a_file_that_cannot_be_read_is_said_to_be(cache, solved):
+    ts.equilibrium("kuhn", 20)
+    (file,) = cache.iterdir()
+    file.unlink()
+    file.mkdir()
+    with pytest.warns(UserWarning, match="cannot be read, it is solved for again"):
+        ts.equilibrium("kuhn", 20)
+    assert len(solved) == 2
 
 
 def test_a_file_of_another_game_is_not_used(cache, solved):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.metadata
 import json
@@ -66,15 +67,21 @@ def equilibrium(game, iterations: int = DEFAULT_ITERATIONS, *, max_nodes: int = 
     }
     name = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:20]
     path = storage.cache_directory() / f"cfr_plus_{game.get_type().short_name}_{name}.json"
-    solved = storage.read_checked_json(path)
-    if solved is None or solved["key"] != key:
-        _check_solvable(game, max_nodes)
-        solved = {"key": key, **_solve(game, int(iterations))}
-        try:
-            storage.write_checked_json(path, solved)
-        except OSError as error:
-            warnings.warn(f"the equilibrium could not be kept for next time: {error}", stacklevel=2)
-    return EquilibriumPolicy(game, solved["policy"], solved["key"]["iterations"], solved["exploitability"])
+    try:
+        solved = storage.read_checked_json(path)
+    except OSError as error:
+        warnings.warn(f"the kept equilibrium cannot be read, it is solved for again: {error}", stacklevel=2)
+        solved = None
+    with contextlib.suppress(KeyError, TypeError, ValueError, IndexError, AttributeError):  # not what this wrote
+        if solved is not None and solved["key"] == key:
+            return EquilibriumPolicy(game, solved["policy"], key["iterations"], float(solved["exploitability"]))
+    _check_solvable(game, max_nodes)
+    solved = {"key": key, **_solve(game, int(iterations))}
+    try:
+        storage.write_checked_json(path, solved)
+    except OSError as error:
+        warnings.warn(f"the equilibrium could not be kept for next time: {error}", stacklevel=2)
+    return EquilibriumPolicy(game, solved["policy"], key["iterations"], solved["exploitability"])
 
 
 def _check_solvable(game: pyspiel.Game, max_nodes: int) -> None:

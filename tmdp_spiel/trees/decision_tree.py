@@ -109,6 +109,9 @@ class DecisionTree:
         self._check_shape()
 
     def _check_shape(self) -> None:
+        for name in self._ARRAYS:
+            if getattr(self, name).ndim != 1:
+                raise ValueError(f"{name} must have one dimension, not {getattr(self, name).ndim}")
         states, sequences = self.num_states, self.num_sequences
         if len(self.first_sequence) != states + 1 or len(self.first_child) != sequences + 1:
             raise ValueError(
@@ -117,13 +120,17 @@ class DecisionTree:
             )
         if len(self.action) != sequences:
             raise ValueError(f"action needs one entry for each of the {sequences} sequences, not {len(self.action)}")
-        if not self.max_utility > self.min_utility:
-            raise ValueError(f"max_utility must exceed min_utility, not {self.max_utility} and {self.min_utility}")
+        if self.action.dtype.kind not in "iu":
+            raise ValueError(f"actions must be whole numbers, not {self.action.dtype}")
+        if not (self.max_utility > self.min_utility and math.isfinite(self.utility_range)):
+            raise ValueError(
+                f"max_utility must exceed min_utility, both finite, not {self.max_utility} and {self.min_utility}"
+            )
         if self.first_sequence[0] != 0 or self.first_sequence[-1] != sequences:
             raise ValueError(f"first_sequence must run from 0 to the number of sequences, {sequences}")
         if self.max_actions > np.iinfo(PLAN_DTYPE).max:
             raise ValueError(f"a state has {self.max_actions} actions; plans hold at most {np.iinfo(PLAN_DTYPE).max}")
-        if not _is_level_order(self.links):
+        if not is_level_order(self.links):
             raise ValueError(
                 "the tree is not in level order: every state needs at least one sequence, the children of a sequence "
                 "must be contiguous, agree with `parent`, and come after it, and a sequence without children must be "
@@ -268,13 +275,20 @@ class DecisionTree:
     def load(cls, path, names=None) -> DecisionTree:
         """Opens a saved tree, its arrays memory-mapped. names: for trees whose strings are computed, not stored.
 
+        Every file is compared with its checksum when it is first opened, and what kernels rely on is checked always.
         It is pickled as its path, and opened again, so that processes share it.
         """
         path = pathlib.Path(path).resolve()
-        arrays = {name: storage.open_array(path, name) for name in cls._ARRAYS}
-        if names is None and (path / "names.json").exists():
-            names = StateNames(storage.open_json(path, "names"))
-        tree = cls(**arrays, **storage.open_json(path, "tree"), names=names)
+        with storage.opening(path) as saved:
+            arrays = {name: saved.array(name) for name in cls._ARRAYS}
+            if names is None and "names.json" in saved:
+                strings = saved.document("names")
+                if not (isinstance(strings, list) and all(isinstance(string, str) for string in strings)):
+                    raise ValueError("names.json must hold a list of strings")
+                if len(strings) != len(arrays["parent"]):
+                    raise ValueError(f"names.json holds {len(strings)} strings for {len(arrays['parent'])} states")
+                names = StateNames(strings)
+            tree = cls(**arrays, **saved.document("tree"), names=names)
         tree._opened_from = path
         return tree
 
@@ -306,7 +320,8 @@ class DecisionTree:
 
 
 @numba.njit(cache=True)
-def _is_level_order(links):
+def is_level_order(links):
+    """Whether kernels can walk the tree: sizes must agree and first_sequence run from 0 to the number of sequences."""
     states, sequences = len(links.parent), len(links.can_end)
     next_child = links.first_child[0]
     if not 0 <= next_child <= states:

@@ -54,6 +54,9 @@ class TreeMDP:
             self._check_chances()
 
     def _check_sizes(self) -> None:
+        for name in self._ARRAYS:
+            if getattr(self, name).ndim != 1:
+                raise ValueError(f"{name} must have one dimension, not {getattr(self, name).ndim}")
         states, sequences, outcomes = self.tree.num_states, self.tree.num_sequences, len(self.outcome_return)
         if len(self.reach) != states or len(self.first_outcome) != sequences + 2:
             raise ValueError(
@@ -67,14 +70,19 @@ class TreeMDP:
         sequences, outcomes = self.tree.num_sequences, len(self.outcome_return)
         if outcomes and not (self.outcome_return.min() >= 0 and self.outcome_return.max() <= 1):
             raise ValueError("outcome returns must be rescaled to [0, 1]")
-        if self.first_outcome[0] != 0 or np.any(np.diff(self.first_outcome) < 0):
+        if self.first_outcome[0] != 0 or np.any(self.first_outcome[1:] < self.first_outcome[:-1]):
             raise ValueError("first_outcome must start at 0 and never decrease")
         has_outcome = np.diff(self.first_outcome) > 0
         if np.any(has_outcome[:-1] != self.tree.can_end) or has_outcome[-1] != self.tree.root_can_end:
             raise ValueError("exactly the sequences that can end must have outcomes")
         worst, where = _worst_flow_error(self.tree.links, self.chances)
+        name = "the root" if where == sequences else f"sequence {where}"
+        if worst == np.inf:
+            raise ValueError(
+                f"what can follow {name} has a chance that is negative or no number, or none of it has a chance "
+                f"although {name} has one"
+            )
         if not worst < 1e-9:
-            name = "the root" if where == sequences else f"sequence {where}"
             raise ValueError(
                 f"the chances after {name} do not add up to the chance of getting there (off by {worst:.3g})"
             )
@@ -161,23 +169,30 @@ class TreeMDP:
             ended_on, outcome = sample_mixed(self.tree.links, self.chances, plan, rng)
         return int(ended_on), float(self.outcome_return[outcome])
 
-    def save(self, path) -> None:
-        """Writes tree and chances to a new directory at path, whole or not at all."""
+    def save(self, path, about: str | None = None) -> None:
+        """Writes tree and chances to a new directory at path, whole or not at all. about: what `load` may ask for."""
         contents = self.tree._contents()
         contents.update({name: getattr(self, name) for name in self._ARRAYS})
-        storage.save_directory(path, contents)
+        storage.save_directory(path, {**contents, "about": about})
 
     @classmethod
-    def load(cls, path, names=None) -> TreeMDP:
+    def load(cls, path, names=None, about: str | None = None) -> TreeMDP:
         """Opens a saved TreeMDP, its arrays memory-mapped, so that several processes share them.
 
-        Sizes are checked, probabilities are not. It is pickled as its path, and opened again.
+        Every file is compared with its checksum when it is first opened; structure and chances are checked always.
+        about: what it must have been saved as, if given. It is pickled as its path, and opened again.
         """
-        return cls._open(pathlib.Path(path).resolve(), DecisionTree.load(path, names))
+        path = pathlib.Path(path).resolve()
+        with storage.opening(path) as saved:
+            saved_as = saved.document("about")
+            if about is not None and saved_as != about:
+                raise ValueError(f"it was saved as {saved_as!r}, and {about!r} is asked for; remove it")
+        return cls._open(path, DecisionTree.load(path, names))
 
     @classmethod
     def _open(cls, path, tree: DecisionTree) -> TreeMDP:
-        mdp = cls(tree, **{name: storage.open_array(path, name) for name in cls._ARRAYS}, check=False)
+        with storage.opening(path) as saved:
+            mdp = cls(tree, **{name: saved.array(name) for name in cls._ARRAYS})
         mdp._opened_from = path
         return mdp
 
@@ -210,7 +225,10 @@ def _ending_values(first_outcome, outcome_return, outcome_probability):
 
 @numba.njit(cache=True)
 def _worst_flow_error(links, chances):
-    """The largest |q(j) - sum over children and outcomes of q|, and the sequence j where it is."""
+    """The largest |q(j) - sum over children and outcomes of q|, and the sequence j where it is.
+
+    Infinite where a chance is negative or no number, or where j can be reached and nothing can follow.
+    """
     sequences = len(links.can_end)
     worst, where = 0.0, sequences
     state = 0
@@ -219,15 +237,20 @@ def _worst_flow_error(links, chances):
             while links.first_sequence[state + 1] <= j:
                 state += 1
         rest = 1.0 if j == sequences else chances.reach[state]
+        ends = rest > 0
         low, high = child_range(links, j)
         for child in range(low, high):
             rest -= chances.reach[child]
+            ends = ends and chances.reach[child] == 0
             if not chances.reach[child] >= 0:
                 return np.inf, j
         for outcome in range(chances.first_outcome[j], chances.first_outcome[j + 1]):
             rest -= chances.outcome_probability[outcome]
+            ends = ends and chances.outcome_probability[outcome] == 0
             if not chances.outcome_probability[outcome] >= 0:
                 return np.inf, j
+        if ends:
+            return np.inf, j
         if not abs(rest) <= worst:
             worst, where = abs(rest), j
     return worst, where
