@@ -168,13 +168,6 @@ def test_no_such_player(player):
         ts.build_decision_tree("kuhn", player)
 
 
-@pytest.mark.parametrize("name", ["liars_dice_ir", "goofspiel(num_cards=4,points_order=descending)"])
-def test_no_perfect_recall(name):
-    game = ts.load_game(name)
-    with pytest.raises(ValueError, match="does not give player 0 perfect recall"):
-        ts.build_tree(game, 0, ts.uniform(game))
-
-
 @pytest.mark.parametrize(
     "name, message",
     [

@@ -11,7 +11,8 @@ import tqdm
 from tmdp_spiel.spiel.enumerations import enumeration_of
 from tmdp_spiel.spiel.load_game import load_game
 from tmdp_spiel.spiel.opponents import FixedOpponents, check_player, state_key
-from tmdp_spiel.trees.decision_tree import DecisionTree, StateNames
+from tmdp_spiel.spiel.recall import say_that_strings_forget
+from tmdp_spiel.trees.decision_tree import DecisionTree, StateNames, string_with_actions
 from tmdp_spiel.trees.tree_mdp import TreeMDP
 
 DEFAULT_MAX_NODES = 3_000_000
@@ -27,7 +28,8 @@ def build_tree(game, player: int, opponent, *, max_nodes: int = DEFAULT_MAX_NODE
     """The Tree MDP of `player` when all the other players are fixed.
 
     The return of an episode is the player's final return. A game with an enumeration of its own (Reconnaissance Blind
-    Tic-Tac-Toe) takes the opponents that the enumeration names.
+    Tic-Tac-Toe) takes the opponents that the enumeration names. Where the game's strings forget, a state is its own history
+    and its string, so that recall is perfect; this is said once.
 
     Args:
         game: anything that load_game takes.
@@ -38,7 +40,7 @@ def build_tree(game, player: int, opponent, *, max_nodes: int = DEFAULT_MAX_NODE
 
     Raises:
         GameTooLargeError: the game has more histories than max_nodes.
-        ValueError: the game does not give the player perfect recall, or does not tell its probabilities.
+        ValueError: the game does not tell its probabilities.
     """
     game = load_game(game)
     player = check_player(game, player)
@@ -81,7 +83,8 @@ class _Discovered:
 
     def __init__(self, game: pyspiel.Game, player: int):
         self.game, self.player, self.game_type = game, player, game.get_type()
-        self.index: dict[str, int] = {}
+        self.index: dict[tuple[int, str], int] = {}
+        self.strings: list[str] = []
         self.text_size = 0
         self.parent: list[int] = []
         self.legal: list[tuple[int, ...]] = []
@@ -92,28 +95,22 @@ class _Discovered:
 
     def visit(self, state: pyspiel.State, sequence: int, weight: float) -> int:
         """Records a history at one of the player's states; returns the number of the state."""
-        key = state_key(state, self.player, self.game_type)
-        number = self.index.get(key)
+        string = state_key(state, self.player, self.game_type)
         legal = tuple(state.legal_actions())
-        if number is None:
-            number = self.index[key] = len(self.parent)
-            self.text_size += len(key)
-            self.parent.append(sequence)
-            self.legal.append(legal)
-            self.first_sequence.append(self.first_sequence[-1] + len(legal))
-            self.reach.append(weight)
-        elif self.parent[number] != sequence:
-            raise ValueError(
-                f"{self.game_type.short_name} does not give player {self.player} perfect recall: its state {key!r} is "
-                "reached by two different histories of its own states and actions"
-            )
-        elif self.legal[number] != legal:
-            raise ValueError(
-                f"{self.game_type.short_name} gives player {self.player}'s state {key!r} different legal actions in "
-                f"different histories: {self.legal[number]} and {legal}"
-            )
-        else:
+        number = self.index.get((sequence, string))
+        if number is not None and self.legal[number] != legal:
+            string = string_with_actions(string, legal)
+            number = self.index.get((sequence, string))
+        if number is not None:
             self.reach[number] += weight
+            return number
+        number = self.index[sequence, string] = len(self.parent)
+        self.strings.append(string)
+        self.text_size += len(string)
+        self.parent.append(sequence)
+        self.legal.append(legal)
+        self.first_sequence.append(self.first_sequence[-1] + len(legal))
+        self.reach.append(weight)
         return number
 
     def end(self, state: pyspiel.State, sequence: int, weight: float, tail: int) -> None:
@@ -238,7 +235,9 @@ def _level_order(found: _Discovered):
     np.add.at(first_outcome, np.array([sequence for sequence, _, _ in keys], np.int64) + 1, 1)
     first_outcome = np.cumsum(first_outcome, dtype=np.int32)
 
-    strings = list(found.index)
+    names = StateNames(found.strings[state] for state in order)
+    if names.ambiguous:
+        say_that_strings_forget(found.game, found.player)
     tree = DecisionTree(
         first_sequence=first_sequence,
         first_child=first_child,
@@ -251,7 +250,7 @@ def _level_order(found: _Discovered):
         max_utility=max_utility,
         num_terminals=len(keys),
         num_merged_terminals=len(found.merged_terminals),
-        names=StateNames(strings[state] for state in order),
+        names=names,
         game_string=str(found.game),
     )
     chances = dict(

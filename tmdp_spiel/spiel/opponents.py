@@ -40,7 +40,8 @@ class FixedOpponents:
     """The distribution that the players other than `player` follow at each of their states, checked as it is read.
 
     opponent: one joint policy, or a mapping from player to policy. A policy is an OpenSpiel Python policy, a C++
-    policy, or a bot that exposes its policy. It is asked once per information state.
+    policy, or a bot that exposes its policy. It is asked once per information state, or at every history if it says
+    that it `depends_on_history`, more than the game's strings tell.
     """
 
     def __init__(self, game: pyspiel.Game, player: int, opponent):
@@ -49,9 +50,9 @@ class FixedOpponents:
             missing = [other for other in others if other not in opponent]
             if missing:
                 raise ValueError(f"opponents' policies are missing for player(s) {missing}; given: {sorted(opponent)}")
-            self._readers = {other: _reader(opponent[other], other) for other in others}
-        else:
-            self._readers = {other: _reader(opponent, other) for other in others}
+        sources = {other: opponent[other] if isinstance(opponent, Mapping) else opponent for other in others}
+        self._readers = {other: _reader(source, other) for other, source in sources.items()}
+        self._uncached = {other for other, source in sources.items() if getattr(source, "depends_on_history", False)}
         self._game_type = game.get_type()
         self._distributions: dict[tuple[int, str], list[tuple[int, float]]] = {}
         self.text_size = 0  # characters of the keys held
@@ -59,6 +60,8 @@ class FixedOpponents:
     def distribution(self, state: pyspiel.State) -> list[tuple[int, float]]:
         """(action, probability) for every legal action of the opponent who is to act."""
         other = state.current_player()
+        if other in self._uncached:
+            return self._read(state, other, state_key(state, other, self._game_type))
         key = (other, state_key(state, other, self._game_type))
         distribution = self._distributions.get(key)
         if distribution is None:

@@ -9,18 +9,43 @@ from open_spiel.python import policy as policy_lib
 from tmdp_spiel.spiel.build import DEFAULT_MAX_NODES
 from tmdp_spiel.spiel.load_game import load_game
 from tmdp_spiel.spiel.opponents import FixedOpponents
+from tmdp_spiel.spiel.recall import Recall
 from tmdp_spiel.spiel.representatives import representative_states
 from tmdp_spiel.trees.decision_tree import DecisionTree
+from tmdp_spiel.trees.grown_tree import GrownTree
 
 
-def plan_to_policy(tree: DecisionTree, plan, game=None) -> policy_lib.TabularPolicy:
-    """The plan as an OpenSpiel TabularPolicy of the tree's player.
+class PlanPolicy(policy_lib.Policy):
+    """A plan of a tree whose states are more than the game's strings: where a state is, its history tells.
+
+    Uniform where the tree does not go.
+    """
+
+    depends_on_history = True
+
+    def __init__(self, game: pyspiel.Game, tree: DecisionTree, plan):
+        super().__init__(game, [tree.player])
+        self._tree, self._probabilities, self._recall = tree, tree.as_probabilities(plan), Recall(tree, game)
+
+    def action_probabilities(self, state, player_id=None):
+        legal = state.legal_actions()
+        _, number = self._recall.locate(state)
+        if number is None:
+            return dict.fromkeys(legal, 1.0 / len(legal))
+        first = self._tree.first_sequence[number]
+        return {action: float(self._probabilities[first + index]) for index, action in enumerate(legal)}
+
+
+def plan_to_policy(tree: DecisionTree, plan, game=None) -> policy_lib.TabularPolicy | PlanPolicy:
+    """The plan as an OpenSpiel policy of the tree's player: a TabularPolicy, if the game's strings tell states apart.
 
     Args:
         tree: the tree that the plan is for.
         plan: one action index per state (integers), or one probability per sequence (floats).
         game: the tree's game, if it cannot be loaded from its string (a game object made in Python).
     """
+    if isinstance(tree, GrownTree) or getattr(tree.names, "ambiguous", ()):
+        return PlanPolicy(_game_of(tree, game), tree, plan)
     probabilities = tree.as_probabilities(plan)
     policy = policy_lib.TabularPolicy(_game_of(tree, game), players=(tree.player,))
     for state in range(tree.num_states):

@@ -17,20 +17,27 @@ import pyspiel
 from open_spiel.python import policy as policy_lib
 
 from tmdp_spiel.spiel.opponents import state_key
+from tmdp_spiel.spiel.recall import HISTORY_MARK, history_string
 from tmdp_spiel.trees import storage
 from tmdp_spiel.trees.decision_tree import DecisionTree
 
 
 class FilePolicy(policy_lib.Policy):
-    """The policy of a table {information state: {action: probability}}."""
+    """The policy of a table {information state: {action: probability}}.
+
+    Where the game's strings forget, the information state is as DecisionTree.state_string has it.
+    """
 
     def __init__(self, game: pyspiel.Game, table: dict[str, dict[int, float]]):
         super().__init__(game, list(range(game.num_players())))
         self._table = table
+        self.depends_on_history = any(HISTORY_MARK in string for string in table)
 
     def action_probabilities(self, state, player_id=None):
         player_id = state.current_player() if player_id is None else player_id
-        return self._table[state_key(state, player_id, self.game.get_type())]
+        game_type = self.game.get_type()
+        distribution = self._table.get(state_key(state, player_id, game_type))
+        return self._table[history_string(state, player_id, game_type)] if distribution is None else distribution
 
 
 def read_policy(path, game: pyspiel.Game) -> FilePolicy:

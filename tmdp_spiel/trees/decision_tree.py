@@ -20,23 +20,41 @@ import numpy as np
 from tmdp_spiel.trees import storage
 
 PLAN_DTYPE = np.int16
+HISTORY_MARK = "\naction "  # between a string and the action taken there, where strings alone forget
 
 # What compiled kernels see of a tree, in one argument. The root sequence has the number J = len(can_end).
 Links = collections.namedtuple("Links", ["first_sequence", "first_child", "parent", "can_end"])
 
 
+# How much of everything a tree has, or has room for if it grows. sequences: the root included;  decisions: of one episode
+Room = collections.namedtuple("Room", ["states", "sequences", "decisions", "children"])
+
+
 class StateNames:
-    """The information-state strings of a tree, both ways."""
+    """The information-state strings of a tree, both ways.
+
+    A game's strings may forget: states after different own histories then share a string, which is `ambiguous`.
+    """
 
     def __init__(self, strings):
-        self._strings = list(strings)
+        self._strings: list[str] = []
+        self._seen: set[str] = set()
+        self.ambiguous: set[str] = set()
+        for string in strings:
+            self.append(string)
+
+    def append(self, string: str) -> None:
+        """The string of the next state."""
+        (self.ambiguous if string in self._seen else self._seen).add(string)
+        self._strings.append(string)
+        self.__dict__.pop("_indices", None)
 
     def string(self, state: int) -> str:
         return self._strings[state]
 
     @functools.cached_property
     def _indices(self) -> dict[str, int]:
-        return {string: state for state, string in enumerate(self._strings)}
+        return {string: state for state, string in enumerate(self._strings) if string not in self.ambiguous}
 
     def index(self, string: str) -> int:
         try:
@@ -46,6 +64,11 @@ class StateNames:
 
     def __len__(self) -> int:
         return len(self._strings)
+
+
+def string_with_actions(string: str, legal) -> str:
+    """Tells states apart that share a string but not their legal actions, which a player always knows."""
+    return f"{string}\nlegal actions: {' '.join(map(str, legal))}"
 
 
 class DecisionTree:
@@ -147,6 +170,22 @@ class DecisionTree:
         return len(self.can_end)
 
     @property
+    def root(self) -> int:
+        """The number of the root sequence, on which episodes end before any own decision."""
+        return self.num_sequences
+
+    @property
+    def sequence_end(self) -> int:
+        """One more than the largest own sequence: how many entries a mixed plan has."""
+        return self.num_sequences
+
+    @functools.cached_property
+    def room(self) -> Room:
+        """How large the arrays of a learner have to be."""
+        children = max(int(np.diff(self.first_child).max(initial=0)), int(self.first_child[0]))
+        return Room(self.num_states, self.num_sequences + 1, self.horizon, children)
+
+    @property
     def utility_range(self) -> float:
         return self.max_utility - self.min_utility
 
@@ -195,14 +234,57 @@ class DecisionTree:
         return int(_max_ending_sequences(self.links)) + self.root_can_end
 
     def state_string(self, state: int) -> str:
-        """The information-state string of a state."""
+        """The information-state string of a state.
+
+        If other states share it, because the game's strings forget, it comes after those of the states before it, each
+        with the action that was taken there.
+        """
         if not 0 <= state < self.num_states:
             raise IndexError(f"state {state} is not one of 0 .. {self.num_states - 1}")
-        return self._named().string(state)
+        names = self._named()
+        string = names.string(state)
+        if string not in getattr(names, "ambiguous", ()):
+            return string
+        parent = int(self.parent[state])
+        while parent != self.root:
+            above = self.state_of(parent)
+            string = f"{names.string(above)}{HISTORY_MARK}{self.action[parent]}\n{string}"
+            parent = int(self.parent[above])
+        return string
 
     def state_index(self, string: str) -> int:
-        """The state with this information-state string."""
-        return self._named().index(string)
+        """The state that state_string gives this string."""
+        names = self._named()
+        if getattr(names, "ambiguous", ()):
+            state = self._states_by_string().get(string)
+            if state is not None:
+                return state
+        return names.index(string)
+
+    def _states_by_string(self) -> dict[str, int]:
+        known = self.__dict__.get("_by_string", {})
+        if len(known) != self.num_states:
+            known = self._by_string = {self.state_string(state): state for state in range(self.num_states)}
+        return known
+
+    def state_after(self, sequence: int, string: str) -> int | None:
+        """The state with this string of the game, ambiguous or not, that follows a sequence; None if there is none."""
+        names = self._named()
+        if not getattr(names, "ambiguous", ()):
+            try:
+                state = names.index(string)
+            except KeyError:
+                return None
+            return state if self.parent[state] == sequence else None
+        return self._states_after.get((sequence, string))
+
+    @functools.cached_property
+    def _states_after(self) -> dict[tuple[int, str], int]:
+        return {(int(self.parent[state]), self.names.string(state)): state for state in range(self.num_states)}
+
+    def state_of(self, sequence: int) -> int:
+        """The state of an own sequence."""
+        return int(np.searchsorted(self.first_sequence, sequence, "right")) - 1
 
     def _named(self):
         if self.names is None:
@@ -222,7 +304,7 @@ class DecisionTree:
             return self._check_mixed(plan)
         raise ValueError(
             f"a plan is a one-dimensional array of {self.num_states} integers (an action index per state) or of "
-            f"{self.num_sequences} floats (a probability per sequence), not {plan.dtype} of shape {plan.shape}"
+            f"{self.sequence_end} floats (a probability per sequence), not {plan.dtype} of shape {plan.shape}"
         )
 
     def _check_deterministic(self, plan: np.ndarray) -> np.ndarray:
@@ -238,8 +320,8 @@ class DecisionTree:
         return np.ascontiguousarray(plan, PLAN_DTYPE)
 
     def _check_mixed(self, plan: np.ndarray) -> np.ndarray:
-        if len(plan) != self.num_sequences:
-            raise ValueError(f"a mixed plan needs {self.num_sequences} entries, one per sequence, not {len(plan)}")
+        if len(plan) != self.sequence_end:
+            raise ValueError(f"a mixed plan needs {self.sequence_end} entries, one per sequence, not {len(plan)}")
         if not self.num_states:
             return np.ascontiguousarray(plan, np.float64)
         totals = np.add.reduceat(plan, self.first_sequence[:-1])
@@ -256,7 +338,7 @@ class DecisionTree:
         plan = self.check_plan(plan)
         if plan.dtype != PLAN_DTYPE:
             return plan
-        probabilities = np.zeros(self.num_sequences)
+        probabilities = np.zeros(self.sequence_end)
         probabilities[self.first_sequence[:-1] + plan] = 1.0
         return probabilities
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyspiel
 
 from tmdp_spiel.spiel.opponents import state_key
+from tmdp_spiel.spiel.recall import Recall
 from tmdp_spiel.spiel.table.seat import Seat
 
 
@@ -20,6 +21,7 @@ class TreeBot(pyspiel.Bot):
         self.seat = seat
         self.evaluate = evaluate
         self._game_type = game.get_type()
+        self._recall = Recall(seat.learner.tree, game)
 
     @property
     def player_id(self) -> int:
@@ -33,7 +35,14 @@ class TreeBot(pyspiel.Bot):
 
     def step(self, state) -> int:
         tree = self.seat.learner.tree
-        number = tree.state_index(state_key(state, tree.player, self._game_type))
+        number = self._recall.state_after(self.seat.last, state)
+        if number is None:  # or a new episode has begun, the last one having been left before its end
+            number = self._recall.state_after(tree.root, state)
+        if number is None:
+            raise ValueError(
+                f"player {tree.player} is shown a state that is not in its tree: "
+                f"{state_key(state, tree.player, self._game_type)!r}; are these the states of the game that it was made from?"
+            )
         index, _ = self.seat.act(number, self.evaluate)
         action = int(tree.legal_actions(number)[index])
         self._look_ahead(state, action)
