@@ -25,7 +25,7 @@ def goofspiel():
 def test_a_game_that_forgets_has_the_tree_of_the_one_that_does_not(player):
     """Liar's dice with imperfect recall has the rules of liar's dice."""
     values = []
-    for name in ("liars_dice(dice_sides=4)", "liars_dice_ir(dice_sides=3)"):
+    for name in ("liars_dice(dice_sides=4)", "liars_dice_ir(dice_sides=4)"):
         game = ts.load_game(name)
         mdp = ts.build_tree(game, player, ts.uniform(game))
         values.append((mdp.best_response()[0], mdp.tree.num_states, mdp.tree.num_sequences))
