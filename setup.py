@@ -23,6 +23,7 @@ setup(
     ],
     package_dir={"tmdp_spiel": "tmdp_spiel", "tmdp_spiel.games": "games"},
     package_data={"tmdp_spiel": ["py.typed"], "tmdp_spiel.games.rbt": ["data/*.bin"]},
+    entry_points={"console_scripts": ["tmdp-exploit = tmdp_spiel.spiel.exploit.command:main"]},
     install_requires=[
         "open_spiel>=1.6",
         "numpy>=1.26",

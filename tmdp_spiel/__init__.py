@@ -21,7 +21,7 @@ from tmdp_spiel.running.run import Result, Trace, run, run_until_stopped
 from tmdp_spiel.spiel import solvers as open_spiel_solvers
 from tmdp_spiel.spiel.build import GameTooLargeError, build_decision_tree, build_tree
 from tmdp_spiel.spiel.equilibrium import equilibrium
-from tmdp_spiel.spiel.exploit.response import exploit
+from tmdp_spiel.spiel.exploit.front_door import exploit
 from tmdp_spiel.spiel.fixed_opponent import fixed_opponent_game
 from tmdp_spiel.spiel.load_game import load_game
 from tmdp_spiel.spiel.opponents import uniform

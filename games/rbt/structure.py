@@ -57,7 +57,7 @@ class PlayerTree:
             parents = self.parent[start:end]
             in_level = self.first_sequence[above] <= parents.min() and parents.max() < self.first_sequence[start]
             _require(in_level, "a state does not follow the level above it")
-        _require(0 <= self.action.min() and self.action.max() < NUM_SQUARES + NUM_SENSES, "an action is unknown")
+        _require(self.action.min() >= 0 and self.action.max() < NUM_SQUARES + NUM_SENSES, "an action is unknown")
         _require(self.endings.max() < 8, "an ending is unknown")
 
     def __reduce_ex__(self, protocol):
@@ -97,7 +97,7 @@ class Ply:
         )
         _require(_rises(self.first_where, len(self.where)), "the positions of states overlap")
         for numbers, bound in ((self.live, end - start), (self.where, self.num_positions)):
-            _require(not len(numbers) or (0 <= numbers.min() and numbers.max() < bound), "a state is out of range")
+            _require(not len(numbers) or (numbers.min() >= 0 and numbers.max() < bound), "a state is out of range")
         moves = tree.action[tree.first_sequence[start] : tree.first_sequence[end]]
         _require(moves.max() < NUM_SQUARES, "a state that moves has a sense")
 

@@ -1,5 +1,6 @@
 """The certified interval as episodes go by: it holds the exact value, only shrinks, and is drawn."""
 
+import itertools
 import pathlib
 import subprocess
 import sys
@@ -19,7 +20,7 @@ def test_intervals_hold_the_exact_value_and_shrink(player):
     best, _ = mdp.best_response()
     found = interval.shrink(mdp, 100_000, 0.05, seed=3)
     assert [each.episodes for each in found] == interval.looks(100_000) and found[-1].episodes == 100_000
-    for before, after in zip(found, found[1:]):
+    for before, after in itertools.pairwise(found):
         assert before.lower <= after.lower <= best <= after.upper <= before.upper
     assert found[-1].upper - found[-1].lower < (found[0].upper - found[0].lower) / 3
     assert all(each.learned <= best + 1e-12 for each in found)
@@ -29,7 +30,7 @@ def test_looks_grow_to_the_last_episode():
     assert interval.looks(1_000) == [1_000]
     looks = interval.looks(1_000_000)
     assert looks[0] >= 1_000 and looks[-1] == 1_000_000
-    assert all(later > 1.4 * earlier for earlier, later in zip(looks, looks[1:]))
+    assert all(later > 1.4 * earlier for earlier, later in itertools.pairwise(looks))
 
 
 def test_the_command_prints_a_table_and_draws_a_picture(tmp_path):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 
 import pyspiel
-from open_spiel.python import policy as policy_lib
+from open_spiel.python import policy as policy_lib, rl_agent
 from open_spiel.python.bots import policy as policy_bot
 
 _TOLERANCE = 1e-6
+_COARSE_TOLERANCE = 0.02  # a few probabilities in bfloat16
 
 
 def uniform(game: pyspiel.Game) -> policy_lib.Policy:
@@ -55,6 +57,7 @@ class FixedOpponents:
         self._uncached = {other for other, source in sources.items() if getattr(source, "depends_on_history", False)}
         self._game_type = game.get_type()
         self._distributions: dict[tuple[int, str], list[tuple[int, float]]] = {}
+        self._warned = False
         self.text_size = 0  # characters of the keys held
 
     def distribution(self, state: pyspiel.State) -> list[tuple[int, float]]:
@@ -84,8 +87,15 @@ class FixedOpponents:
         if illegal:
             raise ValueError(f"the opponent's policy plays illegal action(s) {illegal} {where}; legal are {legal}")
         total = sum(given.values())
-        if not (abs(total - 1) < _TOLERANCE and min(given.values()) >= 0):
+        if not (abs(total - 1) < _COARSE_TOLERANCE and min(given.values()) >= 0):
             raise ValueError(f"the opponent's probabilities {where} are not a distribution, sum {total}: {given}")
+        if abs(total - 1) > _TOLERANCE and not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"the opponent's probabilities sum to {total!r} {where}, as in single precision or less; they are "
+                "divided by their sum, here and elsewhere",
+                stacklevel=2,
+            )
         return [(action, given.get(action, 0.0) / total) for action in legal]
 
 
@@ -99,6 +109,11 @@ def _reader(source, player: int):
         return _reader(source._policy, player)  # step_with_policy of this bot fails where it only plays action 0
     if isinstance(source, pyspiel.Bot):
         return _bot_reader(source, player)
+    if isinstance(source, rl_agent.AbstractAgent):
+        raise TypeError(
+            f"player {player}'s policy is an agent, {type(source).__name__}; give ts.exploit the agent itself, or make a policy "
+            "of it with open_spiel.python.rl_agent_policy.RLAgentPolicy"
+        )
     raise TypeError(
         f"player {player}'s policy must be an OpenSpiel policy or a bot that provides its policy, not "
         f"{type(source).__name__}; for several opponents pass one joint policy or a mapping from player to policy"

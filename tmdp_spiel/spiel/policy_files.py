@@ -5,7 +5,8 @@ numbers:
 
     {"0": {"0": 1.0}, "0pb": {"0": 0.9, "1": 0.1}}
 
-Actions left out have probability 0. States that the policy cannot reach may be left out.
+Actions left out have probability 0. States that the policy cannot reach may be left out. What OpenSpiel's
+TabularPolicy.to_dict() gives, {information state: [[action, probability], ...]}, is read as well.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import pathlib
 import pyspiel
 from open_spiel.python import policy as policy_lib
 
+from tmdp_spiel.spiel.load_game import GAME_STRINGS, load_game
 from tmdp_spiel.spiel.opponents import state_key
 from tmdp_spiel.spiel.recall import HISTORY_MARK, history_string
 from tmdp_spiel.trees import storage
@@ -36,8 +38,22 @@ class FilePolicy(policy_lib.Policy):
     def action_probabilities(self, state, player_id=None):
         player_id = state.current_player() if player_id is None else player_id
         game_type = self.game.get_type()
-        distribution = self._table.get(state_key(state, player_id, game_type))
-        return self._table[history_string(state, player_id, game_type)] if distribution is None else distribution
+        key = state_key(state, player_id, game_type)
+        for each in (key, history_string(state, player_id, game_type)):
+            if each in self._table:
+                return self._table[each]
+        raise KeyError(f"the policy has no state {key!r}{_alias_hint(self.game)}")
+
+
+def _alias_hint(game: pyspiel.Game) -> str:
+    """Short names are not always the game of OpenSpiel that they remind of."""
+    for short_name, full in GAME_STRINGS.items():
+        plain = full.partition("(")[0]
+        if str(game) == str(load_game(short_name)) and full != plain:
+            return f"; {short_name!r} means {full!r}: if the policy was made for {plain!r}, give that as the game"
+        if game.get_type().short_name == plain and full != plain:
+            return f"; if the policy was made for {short_name!r}, which means {full!r}, give that as the game"
+    return ""
 
 
 def read_policy(path, game: pyspiel.Game) -> FilePolicy:
@@ -50,7 +66,7 @@ def read_policy(path, game: pyspiel.Game) -> FilePolicy:
     try:
         document = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
         table = {
-            state: {int(action): float(probability) for action, probability in distribution.items()}
+            state: {int(action): float(probability) for action, probability in _pairs(distribution)}
             for state, distribution in document.items()
         }
     except (ValueError, TypeError, AttributeError) as error:
@@ -58,6 +74,10 @@ def read_policy(path, game: pyspiel.Game) -> FilePolicy:
             f"{path} is not a policy file, JSON of the form {{information state: {{action: probability}}}} ({error})"
         ) from None
     return FilePolicy(game, table)
+
+
+def _pairs(distribution):
+    return distribution.items() if isinstance(distribution, dict) else distribution
 
 
 def write_policy(path, tree: DecisionTree, plan) -> None:

@@ -13,7 +13,6 @@ import pyspiel
 from tmdp_spiel.spiel.opponents import state_key
 from tmdp_spiel.trees.decision_tree import HISTORY_MARK, DecisionTree, string_with_actions
 
-
 _said: set[tuple[str, int]] = set()
 
 

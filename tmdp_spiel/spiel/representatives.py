@@ -31,7 +31,9 @@ def representative_states(
             continue
         number = recall.state_after(sequence, state)
         if number is None:
-            raise ValueError(f"{game} has a state that is not in this tree: {state_key(state, tree.player, game.get_type())!r}")
+            raise ValueError(
+                f"{game} has a state that is not in this tree: {state_key(state, tree.player, game.get_type())!r}"
+            )
         found.setdefault(number, state)
         stack.extend(
             (state.child(action), own) for own, action in enumerate(state.legal_actions(), tree.first_sequence[number])

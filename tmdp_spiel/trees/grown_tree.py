@@ -147,7 +147,9 @@ class GrownTree(DecisionTree):
         self.most_children = max(self.most_children, int(arrays["followers"][sequence]) + 1)
         needed = Room(state + 1, end, self.horizon, self.most_children)
         if any(need > have for need, have in zip(needed, self.room)):
-            self._make_room(Room(*(have if need <= have else max(2 * have, need) for need, have in zip(needed, self.room))))
+            self._make_room(
+                Room(*(have if need <= have else max(2 * have, need) for need, have in zip(needed, self.room)))
+            )
             arrays = self._arrays
         arrays["parent"][state], arrays["depth"][state] = sequence, decisions
         arrays["next_sibling"][state] = arrays["first_child"][sequence]

@@ -1,0 +1,15 @@
+"""python -m tmdp_spiel: what there is."""
+
+import tmdp_spiel as ts
+
+print(
+    f"""tmdp-spiel {ts.__version__}: how exploitable is my agent? Best responses in OpenSpiel games, with guarantees.
+
+  tmdp-exploit --game=leduc --opponent=my_policy.json --report=report.html
+  tmdp-exploit --game=leduc --opponent=my_module:MyBot --seconds=60
+  tmdp-exploit --helpfull                                   all flags
+
+In Python: import tmdp_spiel as ts; print(ts.exploit("leduc", my_policy_or_bot)); help(ts) lists the rest.
+From a checkout, python -m experiments.<name> --help: learn, exploit, compare_solvers, reproduce, stopping_times,
+value_gap, regret, plot, coverage, benchmark, episode_cost, solve_rbt, play_rbt."""
+)
