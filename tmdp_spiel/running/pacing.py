@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import signal
 import threading
 import time
@@ -45,7 +46,10 @@ def _next_size(size: int, played: int, spent: float) -> int:
 
 
 class Interruptible(contextlib.AbstractContextManager):
-    """Turns Ctrl-C into a question that the loop answers between two pieces; left alone where Ctrl-C is ignored."""
+    """Turns Ctrl-C into a question that the loop answers between two pieces.
+
+    Not in a process of a pool: there it is for the one that started the pool to say what Ctrl-C means.
+    """
 
     def __init__(self):
         self.asked = False
@@ -53,7 +57,7 @@ class Interruptible(contextlib.AbstractContextManager):
 
     def __enter__(self):
         in_main_thread = threading.current_thread() is threading.main_thread()
-        self._listens = in_main_thread and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
+        self._listens = in_main_thread and multiprocessing.parent_process() is None
         if self._listens:
             self._previous = signal.signal(signal.SIGINT, self._ask)
         return self
