@@ -58,7 +58,7 @@ def theorem_3(mdp: TreeMDP, episodes: int) -> float:
 
 
 def _gap_range(mdp: TreeMDP) -> tuple[np.ndarray, np.ndarray]:
-    """Per sequence, over the non-optimal policies through it: the least and the largest gap; (inf, ·) if there are none."""
+    """Per sequence, over the non-optimal policies through it: the least and the largest gap; (inf, ·) if none."""
     links, ending_value = mdp.tree.links, mdp.chances.ending_value
     best = mdp.best_values()
     loss = path_losses(links, ending_value, best)

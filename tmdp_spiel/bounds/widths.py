@@ -59,7 +59,7 @@ def lucb_t_schedule(tree: DecisionTree, delta: float, union: str) -> Schedule:
 
 
 def uniform_schedule(tree: DecisionTree, delta: float, union: str) -> Schedule:
-    """For LUCB-T-Uniform: delta / (4 N (2t) t^2) if tight, since one count per policy is united over; else as printed."""
+    """For LUCB-T-Uniform: delta / (4 N (2t) t^2) if tight, one count per policy being united over; else as printed."""
     if union == "paper":
         return lucb_t_schedule(tree, delta, union)
     return Schedule(_THEOREM_1, math.log(4 / delta) + tree.log_num_policies + math.log(2), 3.0)

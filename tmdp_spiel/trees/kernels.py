@@ -1,7 +1,7 @@
 """How inner loops are compiled.
 
-Both decorators are for functions that allocate nothing and return numbers only. They leave out the reference counting of
-arrays that numba otherwise adds to every call, which here would cost more than the work itself; an array that such a
+Both decorators are for functions that allocate nothing and return numbers only. They leave out the reference counting
+of arrays that numba otherwise adds to every call, which here would cost more than the work itself; an array that such a
 function returned would be freed under its owner.
 """
 
