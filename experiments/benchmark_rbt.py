@@ -1,4 +1,4 @@
-r"""Time and memory of Reconnaissance Blind Tic-Tac-Toe: enumeration, solving, tree MDPs, OpenSpiel's own CFR+, learning.
+r"""Time and memory of Reconnaissance Blind Tic-Tac-Toe: enumeration, solving, Tree MDPs, OpenSpiel's CFR+, learning.
 
   python -m experiments.benchmark_rbt
 
@@ -18,7 +18,7 @@ import pyspiel
 from absl import app
 
 from experiments import episode_cost
-from tmdp_spiel.games.rbt import cfr_plus as rbt_equilibrium, passes as rbt_passes, tree as rbt_tree
+from tmdp_spiel.games.rbt import cfr_plus, passes, policy_file, tree as rbt_tree
 
 _SMALL = "python_rbt(start=x4o0x8o2x1)"  # small enough for OpenSpiel's solver on a game in Python
 _TIMED_ITERATIONS = 10
@@ -52,10 +52,10 @@ def _in_own_process(stage, cache):
 def _warm_up():
     """Compiles the kernels on a small game."""
     game = pyspiel.load_game(_SMALL)
-    solver = rbt_equilibrium.CFRPlus(rbt_tree.enumeration(game))
+    solver = cfr_plus.CFRPlus(rbt_tree.enumeration(game))
     solver.iterate()
     solver.best_response_values()
-    rbt_tree.build_tree_mdp(game, 0, rbt_equilibrium.pruned_policy(game, solver.average_plans()))
+    rbt_tree.build_tree_mdp(game, 0, cfr_plus.pruned_policy(game, solver.average_reaches()))
     rbt_tree.forget_enumeration()
 
 
@@ -78,7 +78,7 @@ def reload_trees():
 
 
 def iterate():
-    solver = rbt_equilibrium.CFRPlus(rbt_tree.enumeration(pyspiel.load_game("python_rbt")))
+    solver = cfr_plus.CFRPlus(rbt_tree.enumeration(pyspiel.load_game("python_rbt")))
     solver.iterate()
     seconds = _timed(lambda: [solver.iterate() for _ in range(_TIMED_ITERATIONS)]) / _TIMED_ITERATIONS
     measuring = _timed(solver.best_response_values)
@@ -99,8 +99,8 @@ def build_for_o():
 
 def _build(player):
     game = pyspiel.load_game("python_rbt")
-    seconds = _timed(lambda: rbt_tree.build_tree_mdp(game, player, rbt_equilibrium.shipped_policy()))
-    again = _timed(lambda: rbt_tree.build_tree_mdp(game, player, rbt_equilibrium.shipped_policy()))
+    seconds = _timed(lambda: rbt_tree.build_tree_mdp(game, player, policy_file.shipped()))
+    again = _timed(lambda: rbt_tree.build_tree_mdp(game, player, policy_file.shipped()))
     return {
         "what": f"tree MDP of {'xo'[player]} against the shipped equilibrium",
         "seconds": seconds,
@@ -114,14 +114,14 @@ def openspiel_cfr_plus():
     solver = pyspiel.CFRPlusSolver(small)
     solver.evaluate_and_update_policy()
     seconds = _timed(solver.evaluate_and_update_policy)
-    speed = 2 * rbt_passes.num_histories(rbt_tree.enumeration(small)) / seconds  # one traversal for each player
-    histories = rbt_passes.num_histories(rbt_tree.enumeration(pyspiel.load_game("python_rbt")))
+    speed = 2 * passes.num_histories(rbt_tree.enumeration(small)) / seconds  # one traversal for each player
+    histories = passes.num_histories(rbt_tree.enumeration(pyspiel.load_game("python_rbt")))
     years = 2 * histories / speed / (365.25 * 24 * 3600)
     return {
         "what": "OpenSpiel's CFR+, one iteration of a small start",
         "seconds": seconds,
-        "remark": f"{speed:,.0f} histories a second; the whole game has {histories:,} histories, so an iteration of it would "
-        f"take {years * 365.25:,.0f} days",
+        "remark": f"{speed:,.0f} histories a second; the whole game has {histories:,} histories, so an iteration of it "
+        f"would take {years * 365.25:,.0f} days",
     }
 
 

@@ -6,11 +6,11 @@ python -m experiments.play_rbt --mark=o --seed=7
 import numpy as np
 from absl import app, flags
 
-from tmdp_spiel.games.rbt import cfr_plus as rbt_equilibrium, game as rbt
+from tmdp_spiel.games.rbt import game as rbt, policy_file
 
 _MARK = flags.DEFINE_enum("mark", "x", ["x", "o"], "whom you play; x moves first")
 _SEED = flags.DEFINE_integer("seed", None, "makes the opponent's dice repeatable")
-_POLICY = flags.DEFINE_string("policy", str(rbt_equilibrium.SHIPPED), "file of the policy that you play against")
+_POLICY = flags.DEFINE_string("policy", str(policy_file.SHIPPED), "file of the policy that you play against")
 
 _HELP = """The squares are    0 1 2     the senses      tl tr
                    3 4 5     (2x2 windows)   bl br
@@ -23,7 +23,7 @@ def main(argv):
     if len(argv) > 1:
         raise app.UsageError(f"unexpected arguments {argv[1:]}")
     human = rbt.MARKS.index(_MARK.value)
-    policy = rbt_equilibrium.load_policy(_POLICY.value)
+    policy = policy_file.read(_POLICY.value)
     rng = np.random.default_rng(_SEED.value)
     state = policy.game.new_initial_state()
     print(_HELP)

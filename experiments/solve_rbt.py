@@ -12,7 +12,7 @@ import numba
 import pyspiel
 from absl import app, flags
 
-from tmdp_spiel.games.rbt import cfr_plus as rbt_equilibrium, tree as rbt_tree
+from tmdp_spiel.games.rbt import cfr_plus, policy_file, tree as rbt_tree
 
 _ITERATIONS = flags.DEFINE_integer(
     "iterations", 200, "CFR+ iterations in all, those of a resumed run included", lower_bound=1
@@ -27,15 +27,11 @@ _GAME = flags.DEFINE_string("game", "python_rbt", "the game with its parameters,
 _MIX = flags.DEFINE_bool(
     "mix", True, "mix the averages of the blocks of iterations to be exploited least; else CFR+'s linear average"
 )
-_LEAST_PROBABILITY = flags.DEFINE_float(
-    "least_probability", rbt_equilibrium.LEAST_PROBABILITY, "rarer actions are pruned"
-)
-_LEAST_REACH = flags.DEFINE_float("least_reach", rbt_equilibrium.LEAST_REACH, "sequences played more rarely are pruned")
+_LEAST_PROBABILITY = flags.DEFINE_float("least_probability", cfr_plus.LEAST_PROBABILITY, "rarer actions are pruned")
+_LEAST_REACH = flags.DEFINE_float("least_reach", cfr_plus.LEAST_REACH, "sequences played more rarely are pruned")
 _THREADS = flags.DEFINE_integer("threads", None, "threads to use; the result does not depend on it", lower_bound=1)
 _CHECK = flags.DEFINE_bool("check", False, "measure a written policy instead of solving")
-_POLICY = flags.DEFINE_string(
-    "policy", str(rbt_equilibrium.SHIPPED), "with --check, the file; by default the shipped one"
-)
+_POLICY = flags.DEFINE_string("policy", str(policy_file.SHIPPED), "with --check, the file; by default the shipped one")
 _WORST = flags.DEFINE_float("worst", 0.0025, "with --check, the largest exploitability that is accepted")
 
 
@@ -58,8 +54,8 @@ def solve():
     enumerated = rbt_tree.enumeration(game)
     for mark, tree in zip("xo", enumerated.trees):
         print(f"{mark}: {tree.num_states:,} states, {tree.num_sequences:,} sequences", flush=True)
-    solver = rbt_equilibrium.CFRPlus(enumerated)
-    rbt_equilibrium.solve(
+    solver = cfr_plus.CFRPlus(enumerated)
+    cfr_plus.solve(
         solver,
         iterations=_ITERATIONS.value,
         target_exploitability=_TARGET.value,
@@ -68,22 +64,22 @@ def solve():
         report_every=_REPORT_EVERY.value,
         report=Progress(),
     )
-    policy = rbt_equilibrium.pruned_policy(
+    policy = cfr_plus.pruned_policy(
         game,
-        mixed(solver) if _MIX.value else solver.average_plans(),
+        mixed(solver) if _MIX.value else solver.average_reaches(),
         least_probability=_LEAST_PROBABILITY.value,
         least_reach=_LEAST_REACH.value,
         iterations=solver.iteration,
     )
-    rbt_equilibrium.save_policy(policy, _OUTPUT.value)
+    policy_file.write(_OUTPUT.value, policy)
     size = pathlib.Path(_OUTPUT.value).stat().st_size
     print(f"wrote {_OUTPUT.value}: {size / 1e6:.2f} MB, exploitability {policy.exploitability:.6f} after pruning")
 
 
 def mixed(solver):
-    plans, losses = rbt_equilibrium.least_exploitable_plans(solver, report=show_mixing)
-    print(f"mixture of {len(solver.block_plans(0))} blocks: {describe(losses[::-1])}", flush=True)
-    return plans
+    reaches, losses = cfr_plus.least_exploitable_reaches(solver, report=show_mixing)
+    print(f"mixture of {len(solver.block_reaches(0))} blocks: {describe(losses[::-1])}", flush=True)
+    return reaches
 
 
 def show_mixing(player, responses, mixture):
@@ -112,8 +108,8 @@ def describe(values):
 
 
 def check(path):
-    policy = rbt_equilibrium.load_policy(path)
-    values = rbt_equilibrium.best_response_values(policy.game, policy)
+    policy = policy_file.read(path)
+    values = cfr_plus.best_response_values(policy.game, policy)
     measured, recorded = sum(values) / 2, policy.exploitability
     print(f"{path}: {describe(values)}; recorded {recorded:.6f}")
     if abs(measured - recorded) > 1e-9:

@@ -1,30 +1,36 @@
 """Reconnaissance Blind Tic-Tac-Toe: the game, its enumeration, and its equilibrium."""
 
-from tmdp_spiel.games.rbt import game as _game
+from __future__ import annotations
+
+from tmdp_spiel.games.rbt.game import SHORT_NAME, RBTGame
 from tmdp_spiel.spiel import enumerations
+from tmdp_spiel.trees.decision_tree import DecisionTree
+from tmdp_spiel.trees.tree_mdp import TreeMDP
 
 
-class _Enumeration(enumerations.Enumeration):
+class _RBTEnumeration(enumerations.Enumeration):
     """Everything is imported when it is asked for, so that to open the shipped policy loads no solver."""
 
-    def tree_mdp(self, game, player, opponent):
+    def tree_mdp(self, game: RBTGame, player: int, opponent) -> TreeMDP | None:
+        """From a late start, which is small, other opponents than those of the enumeration can be asked as well."""
         from tmdp_spiel.games.rbt import tree
 
         if game.start and not tree.knows_opponent(player, opponent):
             return None
         return tree.build_tree_mdp(game, player, opponent)
 
-    def decision_tree(self, game, player):
+    def decision_tree(self, game: RBTGame, player: int) -> DecisionTree:
         from tmdp_spiel.games.rbt import tree
 
         return tree.decision_tree(game, player)
 
-    def equilibrium(self, game):
+    def equilibrium(self, game: RBTGame):
+        """The shipped one is of the whole game with its own rules; a late start is solved like any other game."""
         if game.start:
             return None
-        from tmdp_spiel.games.rbt import cfr_plus
+        from tmdp_spiel.games.rbt import policy_file
 
-        policy = cfr_plus.shipped_policy()
+        policy = policy_file.shipped()
         if policy.facts["game"] != str(game):
             raise ValueError(
                 f"the equilibrium that ships is of {policy.facts['game']}; solve {game} with experiments.solve_rbt"
@@ -32,4 +38,4 @@ class _Enumeration(enumerations.Enumeration):
         return policy
 
 
-enumerations.register(_game.SHORT_NAME, _Enumeration())
+enumerations.register(SHORT_NAME, _RBTEnumeration())

@@ -1,22 +1,32 @@
 """Enumerates the decision trees of both players of RBT, and how they hang together.
 
-A sense changes nothing but the knowledge of the player who senses. So a history of the game is a triple: the common
-sequence of moves, x's senses and o's senses; what a sense shows follows from the moves, and so does the result.
-Hence the game is described by
+The idea: a sense changes nothing but the knowledge of the player who senses. So a history of the game is a triple: the
+common sequence of moves, x's senses and o's senses; what a sense shows follows from the moves, and so does the result.
+Instead of histories, of which there are more than 10^10, it is enough to visit
 
-* the *positions*: the move sequences that legal play of both can produce and that have not ended the game, and
-* for every position its *live states*: the information states of the player to move, one for each way it can have
+* the *positions*: the move sequences that legal play of both can produce and that have not ended the game, fewer than
+  10^6; those after k moves form ply k; and
+* at every position its *live states*: the information states of the player to move, one for each way it can have
   sensed, this turn included, such that every move it made was legal by what it knew.
 
-The positions after k moves form ply k. Positions are far fewer than histories (under 10^6, as against more than 10^10).
 The two players' states at one position combine freely: every pair of a live state of x and one of o is a history.
 
-The trees are laid out level by level. A turn makes two levels: one with the sense states, one with the move states (x
-has no sense in its first turn). A state is numbered by its parent sequence and by what was seen there, so two bits of
-arithmetic replace every dictionary: which observations can follow a sense is a 16-bit mask.
+So the game is played ply by ply, at all positions at once. A turn adds two levels to the mover's tree, its sense states
+and its move states (x has no sense in its first turn), in three steps:
+
+1. A sense state for every earlier move after which the mover can have another turn (`_after_moves`).
+2. A move state for everything that a sense can show at some position where its sense state is live (`_after_senses`).
+3. The results of all moves that are legal in some live state, and with them the next positions (`_results_of_moves`).
+
+The first two steps are alike. A pass over the positions marks what can follow each sequence, as a mask of observations:
+any of 16 after a sense; after a move, which shows nothing, a single one (NOTHING) or none. Then the states of the next
+level are numbered by parent sequence and observation, in that order. So the child of a sequence by an observation is
+found by counting bits (`_child`), and no dictionary is needed.
 """
 
-import dataclasses
+from __future__ import annotations
+
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -27,167 +37,151 @@ from tmdp_spiel.games.rbt.rules import (
     FIRST_SENSE_ACTION,
     ILLEGAL,
     LOSS,
+    NUM_OBSERVATIONS,
     NUM_SENSES,
     NUM_SQUARES,
     WIN,
     bit_count,
     rank,
 )
-from tmdp_spiel.games.rbt.structure import ENDS_DRAWN, ENDS_LOST, ENDS_WON, Enumeration, PlayerTree, Ply, describe
+from tmdp_spiel.games.rbt.structure import (
+    ENDS_DRAWN,
+    ENDS_LOST,
+    ENDS_WON,
+    Enumeration,
+    Lists,
+    PlayerTree,
+    Ply,
+    describe,
+)
+from tmdp_spiel.trees.kernels import kernel
+
+NOTHING = 0  # the observation after a move
+_NOBODY = -1  # in place of a position or a move before the first
 
 
-def enumerate_game(start=(), useful_senses=True, forced_wins=True):
+def enumerate_game(start: tuple[int, ...] = (), useful_senses: bool = True, forced_wins: bool = True) -> Enumeration:
     """Enumerates the game that begins after the moves `start`, whose marks both players know."""
-    own, opponent = _marks_of(start)
-    known = (own, opponent) if len(start) % 2 == 0 else (opponent, own)
-    levels = ([], [])
-    plies = []
-    positions = _first_positions(own, opponent)
+    levels_of: tuple[list[_Level], list[_Level]] = ([], [])
+    plies: list[Ply] = []
+    positions = _first_positions(start)
     while len(positions.own):
         player = (len(start) + len(plies)) % 2
-        mine = levels[player]
+        levels = levels_of[player]
         if len(plies) < 2:
-            mine.append(_first_sense_level(known[player], known[1 - player], useful_senses))
-            first = np.arange(len(positions.own) + 1)
-            sense_states = np.zeros(len(positions.own), dtype=np.int32)
+            level, live = _first_turn(start, player, positions, bool(start or plies), useful_senses)
         else:
-            before = plies[-2]
-            _mark_continuing(
-                before.next_position, plies[-1].next_position, before.first_live, before.live, *mine[-1].sequences
-            )
-            mine.append(_sense_level(mine[-1], useful_senses))
-            first, sense_states = _live_sense_states(
-                positions.before,
-                positions.own_move,
-                before.first_live,
-                before.live,
-                *mine[-2].sequences,
-                mine[-2].first_child(),
-            )
-        if not plies and not start:  # x's first turn has no sense
-            mine[-1] = _first_move_level()
-            live = sense_states
-        else:
-            _mark_observations(first, sense_states, positions.opponent, *mine[-1].sequences)
-            mine.append(_move_level(mine[-1], forced_wins))
-            first, live = _live_move_states(
-                first, sense_states, positions.opponent, *mine[-2].sequences, mine[-2].first_child()
-            )
-        next_position = _results_of_moves(positions.own, positions.opponent, first, live, mine[-1].legal)
-        first_where, where = _transpose(first, live, len(mine[-1].legal))
-        plies.append(Ply(player, len(mine) - 1, next_position, first, live, first_where, where))
+            level, live = _after_moves(levels[-1], plies[-2], plies[-1], positions, useful_senses)
+        levels.append(level)
+        if level.senses:
+            level, live = _after_senses(level, live, positions, forced_wins)
+            levels.append(level)
+        next_position = _results_of_moves(positions, level, live)
+        plies.append(Ply(player, len(levels) - 1, next_position, *live, *_transpose(live, len(level.legal))))
         positions = _next_positions(positions, next_position)
-    return Enumeration(
-        tuple(_join(levels[player], player, plies) for player in (0, 1)),
-        plies,
-        describe(start, useful_senses, forced_wins),
-    )
+    x, o = (_join(levels_of[player], player, plies) for player in (0, 1))
+    return Enumeration((x, o), plies, describe(start, useful_senses, forced_wins))
 
 
-@dataclasses.dataclass
-class _Positions:
+class _Positions(NamedTuple):
     """The boards of one ply, and where they come from."""
 
     own: np.ndarray  # int32[N]; the marks of the player to move
     opponent: np.ndarray  # int32[N]
     parent: np.ndarray  # int32[N]; the position one ply earlier
+    last_move: np.ndarray  # int8[N]; what the opponent played there
     before: np.ndarray  # int32[N]; the position two plies earlier, where the player to move moved last
-    own_move: np.ndarray  # int8[N]; and what it played there
-    last_move: np.ndarray  # int8[N]; the opponent's reply
+    own_move: np.ndarray  # int8[N]; what it played there
 
 
-def _marks_of(start):
-    """The marks of the player to move and of its opponent after the moves `start`."""
+def _first_positions(start: tuple[int, ...]) -> _Positions:
+    """The one position after the moves `start`."""
     mover = len(start) % 2
-    own = sum(1 << square for square in start[mover::2])
-    opponent = sum(1 << square for square in start[1 - mover :: 2])
-    return own, opponent
+    nowhere, no_move = np.full(1, _NOBODY, np.int32), np.full(1, _NOBODY, np.int8)
+    own, opponent = (np.array([_marks(start, player)], np.int32) for player in (mover, 1 - mover))
+    return _Positions(own, opponent, nowhere, no_move, nowhere, no_move)
 
 
-def _first_positions(own, opponent):
-    none = np.full(1, -1, dtype=np.int32)
-    return _Positions(
-        np.array([own], np.int32),
-        np.array([opponent], np.int32),
-        none,
-        none,
-        none.astype(np.int8),
-        none.astype(np.int8),
-    )
-
-
-def _next_positions(positions, next_position):
+def _next_positions(positions: _Positions, next_position: np.ndarray) -> _Positions:
     """The boards after every move that does not end the game, in the order of `next_position`."""
     parent, square = np.nonzero(next_position >= 0)
     return _Positions(
         own=positions.opponent[parent],
         opponent=positions.own[parent] | (1 << square).astype(np.int32),
         parent=parent.astype(np.int32),
+        last_move=square.astype(np.int8),
         before=positions.parent[parent],
         own_move=positions.last_move[parent],
-        last_move=square.astype(np.int8),
     )
 
 
-@dataclasses.dataclass
-class _Level:
-    """The states of one level of one tree, with indices of their own; joined into a PlayerTree at the end."""
+def _marks(start: tuple[int, ...], player: int) -> int:
+    """The squares of a player after the moves `start`, as a mask."""
+    return sum(1 << square for square in start[player::2])
 
-    senses: bool
-    own: np.ndarray  # int16[S]
+
+class _Level(NamedTuple):
+    """The states of one level of one tree, with numbers of their own; joined into a PlayerTree at the end."""
+
+    senses: bool  # the states are sense states, else move states
+    own: np.ndarray  # int16[S]; own marks
     known: np.ndarray  # int16[S]; opponent's marks seen so far
     legal: np.ndarray  # int16[S]; mask of the legal senses or moves
     parent: np.ndarray  # int32[S]; sequence of the level above
-    observation: np.ndarray  # uint8[S]
-    first_sequence: np.ndarray = None  # int32[S + 1]
-    followers: np.ndarray = (
-        None  # uint16[J]; mask of the observations that can follow a sense; 1 if play can go on after a move
-    )
-
-    def __post_init__(self):
-        self.first_sequence = _starts(_bit_counts(self.legal)).astype(np.int32)
-        self.followers = np.zeros(self.first_sequence[-1], dtype=np.uint16)
-
-    @property
-    def sequences(self):
-        return self.first_sequence, self.legal, self.followers
-
-    def first_child(self):
-        return _starts(_bit_counts(self.followers)).astype(np.int32)
+    observation: np.ndarray  # uint8[S]; what was shown after it
+    first_sequence: np.ndarray  # int32[S + 1]
+    followers: np.ndarray  # uint16[J]; mask of the observations after which the player has another state
 
 
-def _first_sense_level(own, known, useful_senses):
-    legal = rules.legal_senses(own, known, useful_senses)
-    return _Level(
-        True,
-        np.array([own], np.int16),
-        np.array([known], np.int16),
-        np.array([legal], np.int16),
-        np.zeros(1, np.int32),
-        np.zeros(1, np.uint8),
-    )
+def _level(
+    senses: bool, own: np.ndarray, known: np.ndarray, legal: np.ndarray, parent: np.ndarray, observation: np.ndarray
+) -> _Level:
+    """A level of these states, whose sequences nothing follows as yet."""
+    first_sequence = _starts(_bit_counts(legal)).astype(np.int32)
+    followers = np.zeros(first_sequence[-1], np.uint16)
+    return _Level(senses, own, known, legal, parent, observation, first_sequence, followers)
 
 
-def _first_move_level():
-    return _Level(
-        False,
-        np.zeros(1, np.int16),
-        np.zeros(1, np.int16),
-        np.array([rules.FULL_BOARD], np.int16),
-        np.zeros(1, np.int32),
-        np.zeros(1, np.uint8),
-    )
+def _first_child(level: _Level) -> np.ndarray:
+    """int32[J + 1]: the children of each sequence in the next level, once `followers` are marked."""
+    return _starts(_bit_counts(level.followers)).astype(np.int32)
 
 
-def _sense_level(moves, useful_senses):
-    return _Level(True, *_sense_states(moves.own, moves.known, *moves.sequences, useful_senses))
+def _first_turn(
+    start: tuple[int, ...], player: int, positions: _Positions, senses: bool, useful_senses: bool
+) -> tuple[_Level, Lists]:
+    """The one state in which a player begins, live at all positions."""
+    own, known = _marks(start, player), _marks(start, 1 - player)
+    legal = rules.legal_senses(own, known, useful_senses) if senses else rules.FULL_BOARD
+    state = _empty_states(1)
+    for array, content in zip(state, (own, known, legal, 0, NOTHING)):
+        array[0] = content
+    count = len(positions.own)
+    return _level(senses, *state), Lists(np.arange(count + 1), np.zeros(count, np.int32))
 
 
-def _move_level(senses, forced_wins):
-    return _Level(False, *_move_states(senses.own, senses.known, *senses.sequences, senses.first_child(), forced_wins))
+def _after_moves(
+    moves: _Level, before: Ply, between: Ply, positions: _Positions, useful_senses: bool
+) -> tuple[_Level, Lists]:
+    """The sense states that follow the mover's last moves, and which of them are live at each position.
+
+    before: the ply of those moves; between: that of the opponent's replies.
+    """
+    _mark_continuing(moves, before.live_states, _continuing(before.next_position, between.next_position))
+    first_child = _first_child(moves)
+    level = _level(True, *_sense_states(moves, useful_senses))
+    return level, _live_sense_states(moves, first_child, before.live_states, positions)
 
 
-def _starts(counts):
+def _after_senses(senses: _Level, live: Lists, positions: _Positions, forced_wins: bool) -> tuple[_Level, Lists]:
+    """The move states that follow the senses, and which of them are live at each position."""
+    _mark_shown(senses, live, positions.opponent)
+    first_child = _first_child(senses)
+    level = _level(False, *_move_states(senses, forced_wins))
+    return level, _live_move_states(senses, first_child, live, positions.opponent)
+
+
+def _starts(counts: np.ndarray | list[int]) -> np.ndarray:
     """Where each of several consecutive runs begins: the running sum with a 0 in front."""
     starts = np.zeros(len(counts) + 1, dtype=np.int64)
     np.cumsum(counts, out=starts[1:])
@@ -195,261 +189,298 @@ def _starts(counts):
 
 
 @numba.njit(cache=True)
-def _bit_counts(masks):
+def _bit_counts(masks: np.ndarray) -> np.ndarray:
     counts = np.empty(len(masks), dtype=np.uint8)
     for i, mask in enumerate(masks):
         counts[i] = bit_count(np.int64(mask))
     return counts
 
 
+@kernel
+def _has(mask: int, bit: int) -> bool:
+    return (mask >> bit) & 1 == 1
+
+
+@kernel
+def _sequence(level: _Level, state: int, action: int) -> int:
+    """The sequence of a legal action: the actions of a state are numbered from the lowest bit of its mask."""
+    return level.first_sequence[state] + rank(np.int64(level.legal[state]), action)
+
+
+@kernel
+def _child(level: _Level, first_child: np.ndarray, sequence: int, observation: int) -> int:
+    """The state of the next level that follows a sequence and what was shown then."""
+    return first_child[sequence] + rank(np.int64(level.followers[sequence]), observation)
+
+
 @numba.njit(cache=True)
-def _mark_continuing(next_position, position_after, first_live, live, first_sequence, legal, followers):
-    """Marks the moves after which the mover can have another turn: some reply of the opponent goes on."""
+def _continuing(next_position: np.ndarray, position_after: np.ndarray) -> np.ndarray:
+    """Per position a mask of the moves to which some reply does not end the game."""
+    continuing = np.zeros(len(next_position), np.int16)
     for h in range(len(next_position)):
-        goes_on = 0
         for square in range(NUM_SQUARES):
             reply_from = next_position[h, square]
             if reply_from >= 0 and position_after[reply_from].max() >= 0:
-                goes_on |= 1 << square
-        for i in range(first_live[h], first_live[h + 1]):
-            state = live[i]
-            j = first_sequence[state]
+                continuing[h] |= 1 << square
+    return continuing
+
+
+@numba.njit(cache=True)
+def _mark_continuing(moves: _Level, live: Lists, continuing: np.ndarray) -> None:
+    """Marks the moves after which the mover can have another turn; nothing is shown after them."""
+    for h in range(len(continuing)):
+        for i in range(live.first[h], live.first[h + 1]):
+            state = live.items[i]
             for square in range(NUM_SQUARES):
-                if (legal[state] >> square) & 1:
-                    if (goes_on >> square) & 1:
-                        followers[j] = 1
-                    j += 1
+                if _has(moves.legal[state] & continuing[h], square):
+                    moves.followers[_sequence(moves, state, square)] = 1 << NOTHING
 
 
 @numba.njit(cache=True)
-def _sense_states(own, known, first_sequence, legal, followers, useful_senses):
-    """One sense state for every move after which play can go on."""
-    num_states = followers.sum()
-    out = (
-        np.empty(num_states, np.int16),
-        np.empty(num_states, np.int16),
-        np.empty(num_states, np.int16),
-        np.empty(num_states, np.int32),
-        np.zeros(num_states, np.uint8),
+def _mark_shown(senses: _Level, live: Lists, opponent: np.ndarray) -> None:
+    """Marks what each sense shows at each position where its state is live."""
+    for h in range(len(opponent)):
+        for i in range(live.first[h], live.first[h + 1]):
+            state = live.items[i]
+            for sense in range(NUM_SENSES):
+                if _has(senses.legal[state], sense):
+                    senses.followers[_sequence(senses, state, sense)] |= 1 << rules.shown(sense, opponent[h])
+
+
+@numba.njit(cache=True)
+def _empty_states(count: int) -> tuple:
+    """Room for the arrays of a level: own, known, legal, parent, observation."""
+    return (
+        np.empty(count, np.int16),
+        np.empty(count, np.int16),
+        np.empty(count, np.int16),
+        np.empty(count, np.int32),
+        np.empty(count, np.uint8),
     )
-    c = 0
-    for state in range(len(own)):
-        j = first_sequence[state]
+
+
+@numba.njit(cache=True)
+def _sense_states(moves: _Level, useful_senses: bool) -> tuple:
+    """One sense state for every move after which the mover can have another turn."""
+    states = _empty_states(moves.followers.sum())
+    own, known, legal, parent, observation = states
+    child = 0
+    for state in range(len(moves.legal)):
         for square in range(NUM_SQUARES):
-            if (legal[state] >> square) & 1:
-                if followers[j]:
-                    out[0][c] = own[state] | (1 << square)
-                    out[1][c] = known[state]
-                    out[2][c] = rules.legal_senses(own[state] | (1 << square), known[state], useful_senses)
-                    out[3][c] = j
-                    c += 1
-                j += 1
-    return out
+            if _has(moves.legal[state], square):
+                j = _sequence(moves, state, square)
+                if moves.followers[j]:
+                    own[child] = moves.own[state] | (1 << square)
+                    known[child] = moves.known[state]
+                    legal[child] = rules.legal_senses(own[child], known[child], useful_senses)
+                    parent[child] = j
+                    observation[child] = NOTHING
+                    child += 1
+    return states
 
 
 @numba.njit(cache=True)
-def _live_sense_states(before, own_move, first_live, live, first_sequence, legal, followers, first_child):
-    """The sense states at each position: those after the mover's last move, wherever that move was legal."""
-    first = np.zeros(len(before) + 1, dtype=np.int64)
-    for h in range(len(before)):
-        count = 0
-        for i in range(first_live[before[h]], first_live[before[h] + 1]):
-            count += (legal[live[i]] >> own_move[h]) & 1
-        first[h + 1] = first[h] + count
-    states = np.empty(first[-1], dtype=np.int32)
-    k = 0
-    for h in range(len(before)):
-        for i in range(first_live[before[h]], first_live[before[h] + 1]):
-            mask = np.int64(legal[live[i]])
-            if (mask >> own_move[h]) & 1:
-                states[k] = first_child[first_sequence[live[i]] + rank(mask, own_move[h])]
-                k += 1
-    return first, states
-
-
-@numba.njit(cache=True)
-def _mark_observations(first, sense_states, opponent, first_sequence, legal, followers):
-    """Marks what each sense can show at some position."""
-    for h in range(len(opponent)):
-        for i in range(first[h], first[h + 1]):
-            state = sense_states[i]
-            j = first_sequence[state]
-            for sense in range(NUM_SENSES):
-                if (legal[state] >> sense) & 1:
-                    followers[j] |= 1 << rules.shown(sense, opponent[h])
-                    j += 1
-
-
-@numba.njit(cache=True)
-def _move_states(own, known, first_sequence, legal, followers, first_child, forced_wins):
-    """One move state for everything a sense can show."""
-    num_states = first_child[-1]
-    out = (
-        np.empty(num_states, np.int16),
-        np.empty(num_states, np.int16),
-        np.empty(num_states, np.int16),
-        np.empty(num_states, np.int32),
-        np.empty(num_states, np.uint8),
-    )
-    c = 0
-    for state in range(len(own)):
-        j = first_sequence[state]
+def _move_states(senses: _Level, forced_wins: bool) -> tuple:
+    """One move state for everything that a sense can show."""
+    states = _empty_states(_bit_counts(senses.followers).sum())
+    own, known, legal, parent, observation = states
+    child = 0
+    for state in range(len(senses.legal)):
         for sense in range(NUM_SENSES):
-            if (legal[state] >> sense) & 1:
-                for observation in range(16):
-                    if (followers[j] >> observation) & 1:
-                        seen = rules.marks_shown(sense, observation)
-                        empty = rules.WINDOW_MASKS[sense] & ~(seen | own[state])
-                        out[0][c] = own[state]
-                        out[1][c] = known[state] | seen
-                        out[2][c] = rules.legal_moves(own[state], known[state] | seen, empty, forced_wins)
-                        out[3][c] = j
-                        out[4][c] = observation
-                        c += 1
-                j += 1
-    return out
+            if _has(senses.legal[state], sense):
+                j = _sequence(senses, state, sense)
+                for shown in range(NUM_OBSERVATIONS):
+                    if _has(senses.followers[j], shown):
+                        seen = rules.marks_shown(sense, shown)
+                        empty = rules.WINDOW_MASKS[sense] & ~(seen | senses.own[state])
+                        own[child] = senses.own[state]
+                        known[child] = senses.known[state] | seen
+                        legal[child] = rules.legal_moves(own[child], known[child], empty, forced_wins)
+                        parent[child] = j
+                        observation[child] = shown
+                        child += 1
+    return states
 
 
 @numba.njit(cache=True)
-def _live_move_states(first, sense_states, opponent, first_sequence, legal, followers, first_child):
-    """The move states at each position: one for every sense state there and every sense legal in it."""
-    first_live = np.zeros(len(opponent) + 1, dtype=np.int64)
+def _live_sense_states(moves: _Level, first_child: np.ndarray, live: Lists, positions: _Positions) -> Lists:
+    """At each position the sense states after the mover's last move, from all states where that move was legal.
+
+    live: the move states at the positions two plies earlier.
+    """
+    first = np.zeros(len(positions.before) + 1, dtype=np.int64)
+    for h in range(len(positions.before)):
+        count, before = 0, positions.before[h]
+        for i in range(live.first[before], live.first[before + 1]):
+            count += _has(moves.legal[live.items[i]], positions.own_move[h])
+        first[h + 1] = first[h] + count
+    items = np.empty(first[-1], dtype=np.int32)
+    k = 0
+    for h in range(len(positions.before)):
+        before, square = positions.before[h], positions.own_move[h]
+        for i in range(live.first[before], live.first[before + 1]):
+            state = live.items[i]
+            if _has(moves.legal[state], square):
+                items[k] = _child(moves, first_child, _sequence(moves, state, square), NOTHING)
+                k += 1
+    return Lists(first, items)
+
+
+@numba.njit(cache=True)
+def _live_move_states(senses: _Level, first_child: np.ndarray, live: Lists, opponent: np.ndarray) -> Lists:
+    """At each position the move states after every sense that is legal in a live sense state.
+
+    live: the sense states at the same positions.
+    """
+    first = np.zeros(len(opponent) + 1, dtype=np.int64)
     for h in range(len(opponent)):
         count = 0
-        for i in range(first[h], first[h + 1]):
-            count += bit_count(np.int64(legal[sense_states[i]]))
-        first_live[h + 1] = first_live[h] + count
-    live = np.empty(first_live[-1], dtype=np.int32)
+        for i in range(live.first[h], live.first[h + 1]):
+            count += bit_count(np.int64(senses.legal[live.items[i]]))
+        first[h + 1] = first[h] + count
+    items = np.empty(first[-1], dtype=np.int32)
     k = 0
     for h in range(len(opponent)):
-        for i in range(first[h], first[h + 1]):
-            state = sense_states[i]
-            j = first_sequence[state]
+        for i in range(live.first[h], live.first[h + 1]):
+            state = live.items[i]
             for sense in range(NUM_SENSES):
-                if (legal[state] >> sense) & 1:
-                    live[k] = first_child[j] + rank(np.int64(followers[j]), rules.shown(sense, opponent[h]))
+                if _has(senses.legal[state], sense):
+                    j = _sequence(senses, state, sense)
+                    items[k] = _child(senses, first_child, j, rules.shown(sense, opponent[h]))
                     k += 1
-                    j += 1
-    return first_live, live
+    return Lists(first, items)
 
 
 @numba.njit(cache=True)
-def _results_of_moves(own, opponent, first_live, live, legal):
+def _results_of_moves(positions: _Positions, moves: _Level, live: Lists) -> np.ndarray:
     """The result of each move that is legal in some live state, or the number of the position it leads to."""
+    own, opponent = positions.own, positions.opponent
     results = np.full((len(own), NUM_SQUARES), ILLEGAL, dtype=np.int32)
     num_next = 0
     for h in range(len(own)):
         possible = 0
-        for i in range(first_live[h], first_live[h + 1]):
-            possible |= legal[live[i]]
+        for i in range(live.first[h], live.first[h + 1]):
+            possible |= moves.legal[live.items[i]]
         for square in range(NUM_SQUARES):
-            if (possible >> square) & 1:
+            if _has(possible, square):
                 results[h, square] = rules.result_of_move(own[h], opponent[h], square)
-                if results[h, square] == 0:
+                if results[h, square] == rules.GOES_ON:
                     results[h, square] = num_next
                     num_next += 1
     return results
 
 
 @numba.njit(cache=True)
-def _transpose(first_live, live, num_states):
+def _transpose(live: Lists, num_states: int) -> Lists:
     """The positions at which each state is live, in increasing order."""
-    first_where = np.zeros(num_states + 1, dtype=np.int64)
-    for state in live:
-        first_where[state + 1] += 1
+    first = np.zeros(num_states + 1, dtype=np.int64)
+    for state in live.items:
+        first[state + 1] += 1
     for state in range(num_states):
-        first_where[state + 1] += first_where[state]
-    where = np.empty(len(live), dtype=np.int32)
-    free = first_where[:-1].copy()
-    for h in range(len(first_live) - 1):
-        for i in range(first_live[h], first_live[h + 1]):
-            where[free[live[i]]] = h
-            free[live[i]] += 1
-    return first_where, where
+        first[state + 1] += first[state]
+    items = np.empty(len(live.items), dtype=np.int32)
+    free = first[:-1].copy()
+    for h in range(len(live.first) - 1):
+        for i in range(live.first[h], live.first[h + 1]):
+            items[free[live.items[i]]] = h
+            free[live.items[i]] += 1
+    return Lists(first, items)
 
 
-def _join(levels, player, plies):
-    """One tree out of its levels."""
+def _join(levels: list[_Level], player: int, plies: list[Ply]) -> PlayerTree:
+    """One tree out of its levels: their numbers are moved on by the states and the sequences of the levels above."""
     level_start = _starts([len(level.parent) for level in levels])
     sequence_start = _starts([len(level.followers) for level in levels])
-    num_sequences = int(sequence_start[-1])
-    endings = np.zeros(num_sequences, dtype=np.uint8)
-    for ply, after in zip(plies, [*plies[1:], None]):
-        if ply.player == player:
-            level = levels[ply.level]
-            part = endings[sequence_start[ply.level] : sequence_start[ply.level + 1]]
-            _mark_endings(
-                _endings_of_moves(ply.next_position, after.next_position if after else ply.next_position),
-                ply.first_where,
-                ply.where,
-                level.first_sequence,
-                level.legal,
-                part,
-            )
-    parents = [level.parent + sequence_start[d - 1] for d, level in enumerate(levels) if d > 0]
-    first_children = [level.first_child()[:-1] + level_start[d + 1] for d, level in enumerate(levels)]
+    num_states, num_sequences = level_start[-1], sequence_start[-1]
+    first_sequence = [level.first_sequence[:-1] + sequence_start[d] for d, level in enumerate(levels)]
+    first_child = [_first_child(level)[:-1] + level_start[d + 1] for d, level in enumerate(levels)]
+    parent = [level.parent + sequence_start[d - 1] for d, level in enumerate(levels) if d > 0]
     return PlayerTree(
-        first_sequence=_concatenate(
-            [level.first_sequence[:-1] + sequence_start[d] for d, level in enumerate(levels)] + [[num_sequences]],
-            np.int32,
-        ),
-        first_child=_concatenate(first_children + [[level_start[-1]]], np.int32),
-        parent=_concatenate([[num_sequences]] + parents, np.int32),
-        action=_concatenate([_actions(level.senses, level.legal, len(level.followers)) for level in levels], np.int8),
-        endings=endings,
+        first_sequence=_concatenate([*first_sequence, [num_sequences]], np.int32),
+        first_child=_concatenate([*first_child, [num_states]], np.int32),
+        parent=_concatenate([[num_sequences], *parent], np.int32),
+        action=_concatenate([_actions(level) for level in levels], np.int8),
+        endings=_concatenate(_endings(levels, player, plies), np.uint8),
         level_start=level_start,
         observation=_concatenate([level.observation for level in levels], np.uint8),
     )
 
 
-def _concatenate(parts, dtype):
+def _concatenate(parts: list, dtype: type) -> np.ndarray:
     return np.concatenate(parts).astype(dtype)
 
 
 @numba.njit(cache=True)
-def _actions(senses, legal, num_sequences):
+def _actions(level: _Level) -> np.ndarray:
     """The OpenSpiel action of every sequence of a level."""
-    actions = np.empty(num_sequences, dtype=np.int8)
+    first_action = FIRST_SENSE_ACTION if level.senses else 0
+    actions = np.empty(len(level.followers), dtype=np.int8)
     j = 0
-    for mask in legal:
+    for mask in level.legal:
         for bit in range(NUM_SQUARES):
-            if (mask >> bit) & 1:
-                actions[j] = bit + FIRST_SENSE_ACTION if senses else bit
+            if _has(mask, bit):
+                actions[j] = first_action + bit
                 j += 1
     return actions
 
 
+def _endings(levels: list[_Level], player: int, plies: list[Ply]) -> list[np.ndarray]:
+    """For every level how an episode can end right after each sequence; after a sense it cannot."""
+    endings = [np.zeros(len(level.followers), np.uint8) for level in levels]
+    for k, ply in enumerate(plies):
+        if ply.player == player:
+            replies = plies[k + 1].next_position if k + 1 < len(plies) else np.empty((0, NUM_SQUARES), np.int32)
+            of_moves = _endings_of_moves(ply.next_position, replies)
+            _mark_endings(levels[ply.level], ply.positions, of_moves, endings[ply.level])
+    return endings
+
+
+@kernel
+def _ending(result: int) -> int:
+    """How a result ends the game for the player it is the result of, as bits; 0 if it does not."""
+    if result == LOSS:
+        return ENDS_LOST
+    if result == DRAW:
+        return ENDS_DRAWN
+    if result == WIN:
+        return ENDS_WON
+    return 0
+
+
+@kernel
+def _ending_by_reply(result: int) -> int:
+    """The same for the player who is replied to."""
+    if result == LOSS:
+        return ENDS_WON
+    if result == DRAW:
+        return ENDS_DRAWN
+    if result == WIN:
+        return ENDS_LOST
+    return 0
+
+
 @numba.njit(cache=True)
-def _endings_of_moves(next_position, position_after):
+def _endings_of_moves(next_position: np.ndarray, replies: np.ndarray) -> np.ndarray:
     """How play can end right after each move at each position: by the move itself, or by the opponent's reply."""
     endings = np.zeros(next_position.shape, dtype=np.uint8)
     for h in range(len(next_position)):
         for square in range(NUM_SQUARES):
             result = next_position[h, square]
             if result >= 0:
-                for reply in position_after[result]:
-                    if reply == LOSS:
-                        endings[h, square] |= ENDS_WON
-                    elif reply == WIN:
-                        endings[h, square] |= ENDS_LOST
-                    elif reply == DRAW:
-                        endings[h, square] |= ENDS_DRAWN
-            elif result == LOSS:
-                endings[h, square] = ENDS_LOST
-            elif result == WIN:
-                endings[h, square] = ENDS_WON
-            elif result == DRAW:
-                endings[h, square] = ENDS_DRAWN
+                for reply in replies[result]:
+                    endings[h, square] |= _ending_by_reply(reply)
+            else:
+                endings[h, square] = _ending(result)
     return endings
 
 
 @numba.njit(cache=True)
-def _mark_endings(endings_of_moves, first_where, where, first_sequence, legal, endings):
+def _mark_endings(moves: _Level, positions: Lists, endings_of_moves: np.ndarray, endings: np.ndarray) -> None:
     """endings(s, a) = the union over the positions h where s is live of the endings of a at h."""
-    for state in range(len(legal)):
-        for i in range(first_where[state], first_where[state + 1]):
-            j = first_sequence[state]
+    for state in range(len(moves.legal)):
+        for i in range(positions.first[state], positions.first[state + 1]):
+            j = moves.first_sequence[state]
             for square in range(NUM_SQUARES):
-                if (legal[state] >> square) & 1:
-                    endings[j] |= endings_of_moves[where[i], square]
+                if _has(moves.legal[state], square):
+                    endings[j] |= endings_of_moves[positions.items[i], square]
                     j += 1

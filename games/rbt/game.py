@@ -6,22 +6,25 @@ Two players, x and o, mark the squares of a 3x3 board without seeing what the ot
     3 4 5
     6 7 8
 
-x makes the first move. Every later turn, of either player, is a sense and then a move. A sense shows the player who uses
-it one of the four 2x2 windows of the true board; nothing else is ever observed. A player remembers every opponent mark
-it has seen; that a square was empty it knows only until its own move of the same turn. A player may move on any square
-that is neither its own nor known to be the opponent's. Moving on a square that the opponent holds loses at once; three
-in a row win; a full board is a draw. Utilities are 1, -1 and 0.
+x makes the first move. Every later turn, of either player, is a sense and then a move. A sense shows the player who
+uses it one of the four 2x2 windows of the true board; nothing else is ever observed. A player remembers every opponent
+mark it has seen; that a square was empty it knows only until its own move of the same turn. A player may move on any
+square that is neither its own nor known to be the opponent's. Moving on a square that the opponent holds loses at once;
+three in a row win; a full board is a draw. Utilities are 1, -1 and 0.
 
 Parameters:
   useful_senses  a sense is legal only if its window has a square that is neither own nor a known opponent mark
   forced_wins    if squares just sensed empty complete a line, the lowest of them is the only legal move
   start          play from a position some moves in, such as "x4o0x8"; both players know those marks
 
-Actions 0..8 are the moves, 9..12 the senses. The information state is the whole own history: the moves made, the windows
-sensed and what they showed, for example "x 4 tl:o..x 2".
+Actions 0..8 are the moves, 9..12 the senses. The information state is the whole own history: the moves made, the
+windows sensed and what they showed, for example "x 4 tl:o..x 2".
 """
 
+from __future__ import annotations
+
 import re
+from collections.abc import Iterable
 
 import numpy as np
 import pyspiel
@@ -59,7 +62,7 @@ _GAME_TYPE = pyspiel.GameType(
 class RBTGame(pyspiel.Game):
     """The game; its parameters are attributes of the same names, `start` as a tuple of squares."""
 
-    def __init__(self, params=None):
+    def __init__(self, params: dict | None = None):
         params = params or {}
         self.useful_senses = bool(params.get("useful_senses", True))
         self.forced_wins = bool(params.get("forced_wins", True))
@@ -76,38 +79,38 @@ class RBTGame(pyspiel.Game):
         )
         super().__init__(_GAME_TYPE, info, params)
 
-    def new_initial_state(self):
+    def new_initial_state(self) -> RBTState:
         return RBTState(self)
 
-    def make_py_observer(self, iig_obs_type=None, params=None):
+    def make_py_observer(
+        self, iig_obs_type: pyspiel.IIGObservationType | None = None, params: dict | None = None
+    ) -> RBTObserver:
         return RBTObserver(iig_obs_type or pyspiel.IIGObservationType(perfect_recall=False), params)
 
 
 class RBTState(pyspiel.State):
     """The true board, and for each player what it remembers. All attributes are immutable values."""
 
-    def __init__(self, game):
+    def __init__(self, game: RBTGame):
         super().__init__(game)
         self._useful_senses = game.useful_senses
         self._forced_wins = game.forced_wins
         self.board = board_after(game.start)
         self.num_moves = len(game.start)
-        self.sensed = None  # the window sensed in the current turn
-        self.own_history = (
-            (),
-            (),
-        )  # per player: moves as squares, senses as pairs (window, the four squares as a string)
+        self.sensed: int | None = None  # the window sensed in the current turn
+        # per player: moves as squares, senses as pairs (window, the four squares as a string)
+        self.own_history: tuple[tuple, tuple] = ((), ())
         self.known = tuple(frozenset(game.start[1 - player :: 2]) for player in (0, 1))  # opponent marks seen
         self._skips_sense = not game.start
-        self._returns = None
+        self._returns: list[float] | None = None
 
-    def current_player(self):
+    def current_player(self) -> int:
         return pyspiel.PlayerId.TERMINAL if self.is_terminal() else self.num_moves % 2
 
-    def is_to_sense(self):
+    def is_to_sense(self) -> bool:
         return not self.is_terminal() and self.sensed is None and not self._skips_sense
 
-    def _legal_actions(self, player):
+    def _legal_actions(self, player: int) -> list[int]:
         if self.is_to_sense():
             return [FIRST_SENSE + window for window in range(len(WINDOWS)) if self._may_sense(player, window)]
         if self._forced_wins:
@@ -120,35 +123,35 @@ class RBTState(pyspiel.State):
             if self.board[square] != MARKS[player] and square not in self.known[player]
         ]
 
-    def _may_sense(self, player, window):
+    def _may_sense(self, player: int, window: int) -> bool:
         return not self._useful_senses or any(
             self.board[square] != MARKS[player] and square not in self.known[player] for square in WINDOWS[window]
         )
 
-    def squares_of(self, player):
+    def squares_of(self, player: int) -> list[int]:
         return [square for square in range(NUM_SQUARES) if self.board[square] == MARKS[player]]
 
-    def sensed_empty(self, player):
+    def sensed_empty(self, player: int) -> list[int]:
         """The squares, in order, that the player has just sensed empty and may still rely on."""
         if self.sensed is None or player != self.num_moves % 2:
             return []
         return [square for square in WINDOWS[self.sensed] if self.board[square] == EMPTY]
 
-    def _apply_action(self, action):
+    def _apply_action(self, action: int) -> None:
         player = self.num_moves % 2
         if action >= FIRST_SENSE:
             self._sense(player, action - FIRST_SENSE)
         else:
             self._move(player, action)
 
-    def _sense(self, player, window):
+    def _sense(self, player: int, window: int) -> None:
         shown = "".join(self.board[square] for square in WINDOWS[window])
         seen = {square for square in WINDOWS[window] if self.board[square] == MARKS[1 - player]}
         self.known = _replaced(self.known, player, self.known[player] | seen)
         self.own_history = _replaced(self.own_history, player, (*self.own_history[player], (window, shown)))
         self.sensed = window
 
-    def _move(self, player, square):
+    def _move(self, player: int, square: int) -> None:
         self.own_history = _replaced(self.own_history, player, (*self.own_history[player], square))
         self.num_moves += 1
         self.sensed = None
@@ -162,17 +165,17 @@ class RBTState(pyspiel.State):
         elif EMPTY not in self.board:
             self._returns = [0.0, 0.0]
 
-    def _action_to_string(self, player, action):
+    def _action_to_string(self, player: int, action: int) -> str:
         return action_name(action)
 
-    def is_terminal(self):
+    def is_terminal(self) -> bool:
         return self._returns is not None
 
-    def returns(self):
+    def returns(self) -> list[float]:
         return list(self._returns or [0.0, 0.0])
 
-    def view(self, player):
-        """The nine squares as the player knows them: its marks, opponent marks seen, "." just sensed empty, "?" unknown."""
+    def view(self, player: int) -> str:
+        """Nine squares as the player knows them: own marks, opponent marks seen, "." just sensed empty, else "?"."""
         empty = self.sensed_empty(player)
         return "".join(
             self.board[square]
@@ -181,13 +184,13 @@ class RBTState(pyspiel.State):
             for square in range(NUM_SQUARES)
         )
 
-    def __str__(self):
+    def __str__(self) -> str:
         boards = [self.board, self.view(0), self.view(1)]
         rows = ["     ".join(" ".join(board[row : row + 3]) for board in boards) for row in (0, 3, 6)]
         return "\n".join([self._situation(), "board     x knows   o knows", *rows])
 
-    def _situation(self):
-        if self.is_terminal():
+    def _situation(self) -> str:
+        if self._returns is not None:
             result = self._returns[0]
             return "a draw" if result == 0 else f"{MARKS[0 if result > 0 else 1]} wins"
         return f"{MARKS[self.current_player()]} to {'sense' if self.is_to_sense() else 'move'}"
@@ -196,16 +199,16 @@ class RBTState(pyspiel.State):
 class RBTObserver:
     """What a player sees, as a string and as a tensor (see open_spiel/python/observation.py).
 
-    With perfect recall the tensor holds the own moves, the windows sensed, and where each showed the opponent; without, the
-    board as the player knows it now.
+    With perfect recall the tensor holds the own moves, the windows sensed, and where each showed the opponent; without,
+    the board as the player knows it now.
     """
 
-    def __init__(self, iig_obs_type, params):
+    def __init__(self, iig_obs_type: pyspiel.IIGObservationType, params: dict | None):
         if params:
             raise ValueError(f"observation parameters are not supported; passed {params}")
         self._perfect_recall = iig_obs_type.perfect_recall
         self._private = iig_obs_type.private_info == pyspiel.PrivateInfoType.SINGLE_PLAYER
-        shapes = {"player": (2,)}
+        shapes: dict[str, tuple[int, ...]] = {"player": (2,)}
         if iig_obs_type.public_info:
             shapes["clock"] = (2,)
         if self._private and self._perfect_recall:
@@ -217,7 +220,7 @@ class RBTObserver:
         pieces = np.split(self.tensor, np.cumsum(sizes)[:-1])
         self.dict = {name: piece.reshape(shape) for (name, shape), piece in zip(shapes.items(), pieces)}
 
-    def set_from(self, state, player):
+    def set_from(self, state: RBTState, player: int) -> None:
         self.tensor.fill(0)
         self.dict["player"][player] = 1
         if "clock" in self.dict:
@@ -233,7 +236,7 @@ class RBTObserver:
             for square, mark in enumerate(state.view(player)):
                 self.dict["view"][square, "?.xo".index(mark)] = 1
 
-    def string_from(self, state, player):
+    def string_from(self, state: RBTState, player: int) -> str:
         parts = [MARKS[player]]
         if self._private and self._perfect_recall:
             return history_string(player, state.own_history[player])
@@ -244,12 +247,12 @@ class RBTObserver:
         return " ".join(parts)
 
 
-def action_name(action):
+def action_name(action: int) -> str:
     """ "move 4" or "sense top-left"."""
     return f"sense {WINDOW_NAMES[action - FIRST_SENSE]}" if action >= FIRST_SENSE else f"move {action}"
 
 
-def history_string(player, own_history):
+def history_string(player: int, own_history: Iterable[int | tuple[int, str]]) -> str:
     """The information-state string: the player's mark, then its moves, and its senses with the window they showed."""
     entries = [
         str(entry) if isinstance(entry, int) else f"{WINDOW_LETTERS[entry[0]]}:{entry[1]}" for entry in own_history
@@ -257,7 +260,7 @@ def history_string(player, own_history):
     return " ".join([MARKS[player], *entries])
 
 
-def parse_history_string(string):
+def parse_history_string(string: str) -> tuple[int, tuple[int | tuple[int, str], ...]]:
     """The (player, own_history) of an information-state string."""
     match = re.fullmatch(r"([xo])((?: [0-8]| (?:tl|tr|bl|br):[.xo]{4})*)", string)
     if not match:
@@ -268,12 +271,15 @@ def parse_history_string(string):
     return MARKS.index(match[1]), history
 
 
-def sense_and_observation(player, window, shown):
-    """The action of a sense, and where its window showed the opponent as a 4-bit mask."""
+def action_and_observation(player: int, entry: int | tuple[int, str]) -> tuple[int, int]:
+    """The action of an entry of an own history, and where a sense showed the opponent, as a mask; 0 after a move."""
+    if isinstance(entry, int):
+        return entry, 0
+    window, shown = entry
     return FIRST_SENSE + window, sum(1 << b for b, mark in enumerate(shown) if mark == MARKS[1 - player])
 
 
-def parse_start(text):
+def parse_start(text: str) -> tuple[int, ...]:
     """The squares of a start such as "x4o0x8"; x and o take turns on different squares, and nobody has won yet."""
     if not re.fullmatch(r"(x[0-8]o[0-8])*(x[0-8])?", text):
         raise ValueError(f"start must alternate x and o, each with a square 0-8, such as 'x4o0x8', not {text!r}")
@@ -285,7 +291,7 @@ def parse_start(text):
     return squares
 
 
-def board_after(squares):
+def board_after(squares: Iterable[int]) -> tuple[str, ...]:
     """The board, nine characters in a tuple, after x and o in turn have marked the squares."""
     board = [EMPTY] * NUM_SQUARES
     for turn, square in enumerate(squares):
@@ -293,15 +299,15 @@ def board_after(squares):
     return tuple(board)
 
 
-def _has_line(squares):
+def _has_line(squares: set[int]) -> bool:
     return any(squares.issuperset(line) for line in _LINES)
 
 
-def _win_of(player):
+def _win_of(player: int) -> list[float]:
     return [1.0, -1.0] if player == 0 else [-1.0, 1.0]
 
 
-def _replaced(values, index, value):
+def _replaced(values: tuple, index: int, value) -> tuple:
     return (*values[:index], value, *values[index + 1 :])
 
 

@@ -1,25 +1,30 @@
 """The mixture of given plans of one player that the opponent can exploit least.
 
-For plans r_1 .. r_n the opponent's best response to the mixture with weights w wins
+Plans are given by their own reaches r_1 .. r_n (see `passes`). The mixture with weights w draws one of them before the
+game and plays it; its own reach is the sum over k of w_k r_k. The opponent's best response to it wins
 
     f(w) = max over the opponent's plans y of sum over k of w_k c_k(y),    c_k(y) = what y wins against r_k,
 
-which is convex and piecewise linear in w. It is minimised by cutting planes (Kelley, "The Cutting-Plane Method for Solving
-Convex Programs", 1960): every best response y met on the way is kept as the row c_1(y) .. c_n(y), and a linear program gives
-the weights that are best against all rows so far, together with a lower bound on f.
+which is convex and piecewise linear in w. It is minimised by cutting planes (Kelley, "The Cutting-Plane Method for
+Solving Convex Programs", 1960): every best response y met on the way is kept as the row c_1(y) .. c_n(y), and a linear
+program gives the weights that are best against all rows so far, together with a lower bound on f.
 """
 
+from __future__ import annotations
+
 import dataclasses
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy import optimize
 
 from tmdp_spiel.games.rbt import passes
+from tmdp_spiel.games.rbt.structure import Enumeration
 
 
 @dataclasses.dataclass
-class SparsePlan:
-    """A plan in sequence form, only where it is not zero."""
+class SparseReach:
+    """The own reach of a plan, only where it is not zero."""
 
     sequences: np.ndarray  # int32; ascending
     reach: np.ndarray  # float64
@@ -27,21 +32,31 @@ class SparsePlan:
 
 @dataclasses.dataclass
 class Mixture:
+    """How to mix given plans, and what is known of it."""
+
     weights: np.ndarray  # one per plan; they sum to 1
     loss: float  # what the opponent's best response wins against the mixture, in the game's utilities
     bound: float  # no mixture of the plans loses less
 
 
-def least_exploitable(game, player, plans, *, tolerance=5e-5, most_responses=100, report=None):
-    """The Mixture of the SparsePlans of `player` whose loss is within `tolerance` of the least possible.
+def least_exploitable(
+    enumerated: Enumeration,
+    player: int,
+    reaches: Sequence[SparseReach],
+    *,
+    tolerance: float = 5e-5,
+    most_responses: int = 100,
+    report: Callable[[int, Mixture], None] | None = None,
+) -> Mixture:
+    """The Mixture of the plans of `player` whose loss is within `tolerance` of the least possible.
 
     Costs one best response and one pass of the player per step; `report(steps, mixture)` is called after each.
     """
     rows = []
-    weights = np.full(len(plans), 1.0 / len(plans))
+    weights = np.full(len(reaches), 1.0 / len(reaches))
     best = Mixture(weights, np.inf, -np.inf)
     for step in range(1, most_responses + 1):
-        loss, row = _best_response(game, player, plans, mixed_plan(game, player, plans, weights))
+        loss, row = _best_response(enumerated, player, reaches, mixed_reach(enumerated, player, reaches, weights))
         rows.append(row)
         if loss < best.loss:
             best = dataclasses.replace(best, weights=weights, loss=loss)
@@ -55,26 +70,30 @@ def least_exploitable(game, player, plans, *, tolerance=5e-5, most_responses=100
     return best
 
 
-def mixed_plan(game, player, plans, weights):
+def mixed_reach(
+    enumerated: Enumeration, player: int, reaches: Sequence[SparseReach], weights: np.ndarray
+) -> np.ndarray:
     """sum over k of w_k r_k, one number per sequence."""
-    mixed = np.zeros(game.trees[player].num_sequences)
-    for plan, weight in zip(plans, weights):
+    mixed = np.zeros(enumerated.trees[player].num_sequences)
+    for each, weight in zip(reaches, weights):
         if weight > 0:
-            mixed[plan.sequences] += weight * plan.reach
+            mixed[each.sequences] += weight * each.reach
     return mixed
 
 
-def _best_response(game, player, plans, mixed):
-    """What the opponent's best response to a mixed plan wins against it, and against each of the plans."""
-    loss, response = passes.best_response(game, 1 - player, mixed)
-    weights = passes.move_weights(game, 1 - player, response)
-    endings = np.empty(game.trees[player].num_sequences)
-    passes.ending_values(game, player, weights, passes.UTILITIES, endings)
-    without_turn = passes.value_without_turn(game, player, weights, passes.UTILITIES)
-    return loss, np.array([-np.sum(plan.reach * endings[plan.sequences]) - without_turn for plan in plans])
+def _best_response(
+    enumerated: Enumeration, player: int, reaches: Sequence[SparseReach], mixed: np.ndarray
+) -> tuple[float, np.ndarray]:
+    """What the opponent's best response to a mixture wins against it, and against each of its plans."""
+    loss, response = passes.best_response(enumerated, 1 - player, mixed)
+    weights = passes.move_weights(enumerated, 1 - player, response)
+    endings = np.empty(enumerated.trees[player].num_sequences)
+    passes.ending_values(enumerated, player, weights, passes.UTILITIES, endings)
+    without_turn = passes.value_without_turn(enumerated, player, weights, passes.UTILITIES)
+    return loss, np.array([-np.sum(each.reach * endings[each.sequences]) - without_turn for each in reaches])
 
 
-def _best_against(rows):
+def _best_against(rows: np.ndarray) -> tuple[np.ndarray, float]:
     """The weights w that minimise the largest entry of rows @ w, and that entry."""
     num_rows, num_plans = rows.shape
     solution = optimize.linprog(

@@ -1,101 +1,125 @@
 """The passes over an enumerated RBT that every solver and every T-MDP of it is made of.
 
-A *plan* is in sequence form: one number r(j) per sequence j of a player, the product of the player's own probabilities on
-the path to j and at j. With senses factored out, all that one player's plan means to the other is a table per ply,
+A plan is one probability per sequence of a player. Its *own reach* has one number r(j) per sequence j: the product of
+the plan's probabilities on the path to j and at j. With senses factored out, all that one player's plan means to the
+other is a table per ply,
 
     w(h, a) = sum over the live states s of position h of r(s, a),
 
-the chance that a player moves a at h, given that everybody else's moves lead there. The other player's sequence j = (s, a)
-then ends with expected value
+the chance that a player moves a at h, given that everybody else's moves lead there. The other player's sequence
+j = (s, a) then ends with expected value
 
     e(j) = sum over the positions h where s is live of g(h, a),
 
 where g(h, a) is the result of a at h, times the weight with which the opponent comes to h, if a ends the game; and
-otherwise the sum of the results of the opponent's replies that do, each with its weight. Every loop below over states or
-positions writes only what belongs to that state or position, so the results do not depend on the number of threads.
+otherwise the sum of the results of the opponent's replies that do, each with its weight. Every loop below over states
+or positions writes only what belongs to that state or position, so the results do not depend on the number of threads.
 """
+
+from __future__ import annotations
+
+from typing import NamedTuple
 
 import numba
 import numpy as np
 
 from tmdp_spiel.games.rbt.rules import DRAW, LOSS, NUM_SQUARES, WIN
+from tmdp_spiel.games.rbt.structure import Enumeration, Links, Lists
 
-UTILITIES = (-1.0, 0.0, 1.0)  # of a player that lost, drew, won
+
+class Utilities(NamedTuple):
+    """What a game is worth to a player."""
+
+    lost: float
+    drawn: float
+    won: float
 
 
-def move_weights(game, player, plan):
-    """w(h, a) for every ply: the table of `player`'s plan at its own plies, None at the others."""
-    tree = game.trees[player]
+UTILITIES = Utilities(-1.0, 0.0, 1.0)
+
+# The table of a player's moves at each of its plies, NO_MOVES at the opponent's.
+MoveWeights = list[np.ndarray]
+NO_MOVES = np.empty((0, NUM_SQUARES))
+
+
+def move_weights(enumerated: Enumeration, player: int, reach: np.ndarray) -> MoveWeights:
+    """w(h, a) for every ply of `player`, from its own reach."""
+    links = enumerated.trees[player].links
     return [
-        _move_weights(ply.first_live, ply.live, tree.level_start[ply.level], tree.first_sequence, tree.action, plan)
-        if ply.player == player
-        else None
-        for ply in game.plies
+        _move_weights(ply.live_states, links, links.level_start[ply.level], reach) if ply.player == player else NO_MOVES
+        for ply in enumerated.plies
     ]
 
 
-def ending_values(game, player, opponent_weights, utilities, out):
-    """e(j) of every sequence of `player`, written to `out`, for the utilities of a lost, drawn and won game.
+def ending_values(
+    enumerated: Enumeration, player: int, opponent_weights: MoveWeights, utilities: Utilities, out: np.ndarray
+) -> None:
+    """e(j) of every sequence of `player`, written to `out`.
 
     The utilities (1, 0, 0), (0, 1, 0) and (0, 0, 1) give the chances of the three endings.
     """
-    tree = game.trees[player]
+    links = enumerated.trees[player].links
     out.fill(0.0)
-    for k, ply in enumerate(game.plies):
+    for k, ply in enumerate(enumerated.plies):
         if ply.player == player:
-            gains = _gains(
-                ply.next_position,
-                *_replies(game, k, opponent_weights),
-                weight_of_positions(game, k, opponent_weights),
-                *utilities,
-            )
-            _ending_values(
-                ply.first_where, ply.where, gains, tree.level_start[ply.level], tree.first_sequence, tree.action, out
-            )
+            weight = weight_of_positions(enumerated, k, opponent_weights)
+            gains = _gains(ply.next_position, weight, *_replies(enumerated, k, opponent_weights), utilities)
+            _ending_values(ply.positions, gains, links, links.level_start[ply.level], out)
 
 
-def value_without_turn(game, player, opponent_weights, utilities):
+def value_without_turn(
+    enumerated: Enumeration, player: int, opponent_weights: MoveWeights, utilities: Utilities
+) -> float:
     """What `player` gets from games that end before its first turn, which only a late start makes possible."""
-    first = game.plies[0]
+    first, weights = enumerated.plies[0], opponent_weights[0]
     if first.player == player:
         return 0.0
-    lost, drawn, won = utilities
-    of_result = {WIN: lost, DRAW: drawn, LOSS: won}
+    of_result = {WIN: utilities.lost, DRAW: utilities.drawn, LOSS: utilities.won}
     return sum(
-        opponent_weights[0][0, square] * of_result.get(int(result), 0.0)
-        for square, result in enumerate(first.next_position[0])
+        weights[0, square] * of_result.get(int(result), 0.0) for square, result in enumerate(first.next_position[0])
     )
 
 
-def best_response_value(game, player, opponent_plan, endings=None, values=None):
-    """The most that `player` can win against a plan of the opponent. The arrays are work space."""
-    tree = game.trees[player]
+def best_response_value(
+    enumerated: Enumeration,
+    player: int,
+    opponent_reach: np.ndarray,
+    endings: np.ndarray | None = None,
+    values: np.ndarray | None = None,
+) -> float:
+    """The most that `player` can win against a plan of the opponent, given by its own reach.
+
+    endings, values: work space, one number per sequence and per state of the player.
+    """
+    tree = enumerated.trees[player]
     endings = np.empty(tree.num_sequences) if endings is None else endings
     values = np.empty(tree.num_states) if values is None else values
-    weights = move_weights(game, 1 - player, opponent_plan)
-    ending_values(game, player, weights, UTILITIES, endings)
-    best_values(tree.level_start, tree.first_sequence, tree.first_child, endings, values)
-    return float(values[0] + value_without_turn(game, player, weights, UTILITIES))
+    weights = move_weights(enumerated, 1 - player, opponent_reach)
+    ending_values(enumerated, player, weights, UTILITIES, endings)
+    best_values(tree.links, endings, values)
+    return float(values[0] + value_without_turn(enumerated, player, weights, UTILITIES))
 
 
-def best_response(game, player, opponent_plan):
-    """The most that `player` can win against a plan of the opponent, and a plan without chance that wins it."""
-    tree = game.trees[player]
-    endings, values, plan = np.empty(tree.num_sequences), np.empty(tree.num_states), np.empty(tree.num_sequences)
-    value = best_response_value(game, player, opponent_plan, endings, values)
-    _best_plan(tree.level_start, tree.first_sequence, tree.first_child, tree.parent, endings, values, plan)
-    return value, plan
+def best_response(enumerated: Enumeration, player: int, opponent_reach: np.ndarray) -> tuple[float, np.ndarray]:
+    """The most that `player` can win against a plan of the opponent, and the own reach of a plan that wins it."""
+    tree = enumerated.trees[player]
+    endings, values, reach = np.empty(tree.num_sequences), np.empty(tree.num_states), np.empty(tree.num_sequences)
+    value = best_response_value(enumerated, player, opponent_reach, endings, values)
+    _best_reach(tree.links, endings, values, reach)
+    return value, reach
 
 
-def num_histories(game):
+def num_histories(enumerated: Enumeration) -> int:
     """The number of histories, terminal ones included: pairs of what x and o may each know at a position.
 
     With every r(j) = 1 the weight w(h, a) of a move counts the live states in which it is legal.
     """
-    counts = [move_weights(game, player, np.ones(tree.num_sequences)) for player, tree in enumerate(game.trees)]
+    counts = [
+        move_weights(enumerated, player, np.ones(tree.num_sequences)) for player, tree in enumerate(enumerated.trees)
+    ]
     total = 0
     knowledge = [np.ones(1), np.ones(1)]  # per player: the number of its last sequences at each position of the ply
-    for k, ply in enumerate(game.plies):
+    for k, ply in enumerate(enumerated.plies):
         mine, theirs = knowledge[ply.player], knowledge[1 - ply.player]
         moves = counts[ply.player][k]
         live = np.diff(ply.first_live)
@@ -109,35 +133,35 @@ def num_histories(game):
     return int(total)
 
 
-def weight_of_positions(game, k, opponent_weights):
+def weight_of_positions(enumerated: Enumeration, k: int, opponent_weights: MoveWeights) -> np.ndarray:
     """The chance, by the opponent's moves alone, of each position of ply k, where the player itself is to move."""
-    num_positions = game.plies[k].num_positions
+    num_positions = enumerated.plies[k].num_positions
     if k == 0:
         return np.ones(num_positions)
-    return _weight_of_positions(game.plies[k - 1].next_position, opponent_weights[k - 1], num_positions)
+    return _weight_of_positions(enumerated.plies[k - 1].next_position, opponent_weights[k - 1], num_positions)
 
 
-def _replies(game, k, opponent_weights):
+def _replies(enumerated: Enumeration, k: int, opponent_weights: MoveWeights) -> tuple[np.ndarray, np.ndarray]:
     """The results and the weights of the opponent's moves in the ply after k."""
-    if k + 1 < len(game.plies):
-        return game.plies[k + 1].next_position, opponent_weights[k + 1]
-    return np.empty((0, NUM_SQUARES), np.int32), np.empty((0, NUM_SQUARES))
+    if k + 1 < len(enumerated.plies):
+        return enumerated.plies[k + 1].next_position, opponent_weights[k + 1]
+    return NO_MOVES.astype(np.int32), NO_MOVES
 
 
 @numba.njit(cache=True, parallel=True)
-def _move_weights(first_live, live, level_start, first_sequence, action, plan):
+def _move_weights(live: Lists, links: Links, level_start: int, reach: np.ndarray) -> np.ndarray:
     """w(h, a) = sum over the live states s of h of r(s, a)."""
-    weights = np.zeros((len(first_live) - 1, NUM_SQUARES))
-    for h in numba.prange(len(first_live) - 1):
-        for i in range(first_live[h], first_live[h + 1]):
-            state = level_start + live[i]
-            for j in range(first_sequence[state], first_sequence[state + 1]):
-                weights[h, action[j]] += plan[j]
+    weights = np.zeros((len(live.first) - 1, NUM_SQUARES))
+    for h in numba.prange(len(live.first) - 1):
+        for i in range(live.first[h], live.first[h + 1]):
+            state = level_start + live.items[i]
+            for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+                weights[h, links.action[j]] += reach[j]
     return weights
 
 
 @numba.njit(cache=True)
-def _weight_of_positions(position_before, weights_before, num_positions):
+def _weight_of_positions(position_before: np.ndarray, weights_before: np.ndarray, num_positions: int) -> np.ndarray:
     """The weight of the one move that leads to each position."""
     weight = np.empty(num_positions)
     for h in range(len(position_before)):
@@ -148,7 +172,9 @@ def _weight_of_positions(position_before, weights_before, num_positions):
 
 
 @numba.njit(cache=True)
-def _gains(next_position, replies, reply_weights, weight, lost, drawn, won):
+def _gains(
+    next_position: np.ndarray, weight: np.ndarray, replies: np.ndarray, reply_weights: np.ndarray, utilities: Utilities
+) -> np.ndarray:
     """g(h, a): what ends right after move a at position h, by that move or by the reply to it."""
     gains = np.zeros(next_position.shape)
     for h in range(len(next_position)):
@@ -157,125 +183,131 @@ def _gains(next_position, replies, reply_weights, weight, lost, drawn, won):
             if result >= 0:
                 for reply in range(NUM_SQUARES):
                     if replies[result, reply] == LOSS:
-                        gains[h, square] += won * reply_weights[result, reply]
+                        gains[h, square] += utilities.won * reply_weights[result, reply]
                     elif replies[result, reply] == DRAW:
-                        gains[h, square] += drawn * reply_weights[result, reply]
+                        gains[h, square] += utilities.drawn * reply_weights[result, reply]
                     elif replies[result, reply] == WIN:
-                        gains[h, square] += lost * reply_weights[result, reply]
+                        gains[h, square] += utilities.lost * reply_weights[result, reply]
             elif result == LOSS:
-                gains[h, square] = lost * weight[h]
+                gains[h, square] = utilities.lost * weight[h]
             elif result == DRAW:
-                gains[h, square] = drawn * weight[h]
+                gains[h, square] = utilities.drawn * weight[h]
             elif result == WIN:
-                gains[h, square] = won * weight[h]
+                gains[h, square] = utilities.won * weight[h]
     return gains
 
 
 @numba.njit(cache=True, parallel=True)
-def _ending_values(first_where, where, gains, level_start, first_sequence, action, out):
+def _ending_values(positions: Lists, gains: np.ndarray, links: Links, level_start: int, out: np.ndarray) -> None:
     """e(s, a) = sum over the positions h where s is live of g(h, a)."""
-    for i in numba.prange(len(first_where) - 1):
-        for j in range(first_sequence[level_start + i], first_sequence[level_start + i + 1]):
+    for i in numba.prange(len(positions.first) - 1):
+        for j in range(links.first_sequence[level_start + i], links.first_sequence[level_start + i + 1]):
             total = 0.0
-            for k in range(first_where[i], first_where[i + 1]):
-                total += gains[where[k], action[j]]
+            for k in range(positions.first[i], positions.first[i + 1]):
+                total += gains[positions.items[k], links.action[j]]
             out[j] = total
 
 
 @numba.njit(cache=True, parallel=True)
-def position_sums(first_where, where, weight, out):
+def position_sums(positions: Lists, weight: np.ndarray, out: np.ndarray) -> None:
     """For each move state the sum of the weights of the positions where it is live: its chance to be reached."""
-    for i in numba.prange(len(first_where) - 1):
+    for i in numba.prange(len(positions.first) - 1):
         total = 0.0
-        for k in range(first_where[i], first_where[i + 1]):
-            total += weight[where[k]]
+        for k in range(positions.first[i], positions.first[i + 1]):
+            total += weight[positions.items[k]]
         out[i] = total
 
 
 @numba.njit(cache=True, parallel=True)
-def best_values(level_start, first_sequence, first_child, endings, values):
+def best_values(links: Links, endings: np.ndarray, values: np.ndarray) -> None:
     """Bottom-up v(s) = max over a of e(s, a) + sum over the children c of v(c), written to `values`."""
-    for level in range(len(level_start) - 2, -1, -1):
-        for s in numba.prange(level_start[level], level_start[level + 1]):
+    for level in range(len(links.level_start) - 2, -1, -1):
+        for s in numba.prange(links.level_start[level], links.level_start[level + 1]):
             best = -np.inf
-            for j in range(first_sequence[s], first_sequence[s + 1]):
+            for j in range(links.first_sequence[s], links.first_sequence[s + 1]):
                 value = endings[j]
-                for c in range(first_child[j], first_child[j + 1]):
+                for c in range(links.first_child[j], links.first_child[j + 1]):
                     value += values[c]
                 best = max(best, value)
             values[s] = best
 
 
 @numba.njit(cache=True, parallel=True)
-def _best_plan(level_start, first_sequence, first_child, parent, endings, values, plan):
-    """Top-down r(s, a) = r(parent of s) for the first a with e(s, a) + sum over the children c of v(c) = v(s), else 0."""
-    for level in range(len(level_start) - 1):
-        for s in numba.prange(level_start[level], level_start[level + 1]):
-            left = plan[parent[s]] if level > 0 else 1.0
-            for j in range(first_sequence[s], first_sequence[s + 1]):
+def _best_reach(links: Links, endings: np.ndarray, values: np.ndarray, reach: np.ndarray) -> None:
+    """Top-down r(s, a) = r(parent of s) for the first a with e(s, a) + sum over children c of v(c) = v(s), else 0."""
+    for level in range(len(links.level_start) - 1):
+        for s in numba.prange(links.level_start[level], links.level_start[level + 1]):
+            left = reach[links.parent[s]] if level > 0 else 1.0
+            for j in range(links.first_sequence[s], links.first_sequence[s + 1]):
                 value = endings[j]
-                for c in range(first_child[j], first_child[j + 1]):
+                for c in range(links.first_child[j], links.first_child[j + 1]):
                     value += values[c]
-                plan[j] = left if value == values[s] else 0.0
-                left -= plan[j]
+                reach[j] = left if value == values[s] else 0.0
+                left -= reach[j]
 
 
 @numba.njit(cache=True, parallel=True)
-def update_regrets(level_start, first_sequence, first_child, endings, values, regrets):
+def update_regrets(links: Links, endings: np.ndarray, values: np.ndarray, regrets: np.ndarray) -> None:
     """One update of CFR+, bottom-up: R(s, a) <- max(0, R(s, a) + q(s, a) - v(s)).
 
-    q(s, a) = e(s, a) + sum over the children c of v(c), and v(s) = sum over a of sigma(s, a) q(s, a) with sigma(s, .) in
-    proportion to R(s, .), uniform if that is zero. Overwrites `endings` with q.
+    q(s, a) = e(s, a) + sum over the children c of v(c), and v(s) = sum over a of sigma(s, a) q(s, a) with sigma(s, .)
+    in proportion to R(s, .), uniform if that is zero. Overwrites `endings` with q.
     """
-    for level in range(len(level_start) - 2, -1, -1):
-        for s in numba.prange(level_start[level], level_start[level + 1]):
+    for level in range(len(links.level_start) - 2, -1, -1):
+        for s in numba.prange(links.level_start[level], links.level_start[level + 1]):
+            first, end = links.first_sequence[s], links.first_sequence[s + 1]
             total, weighted, plain = 0.0, 0.0, 0.0
-            for j in range(first_sequence[s], first_sequence[s + 1]):
+            for j in range(first, end):
                 value = endings[j]
-                for c in range(first_child[j], first_child[j + 1]):
+                for c in range(links.first_child[j], links.first_child[j + 1]):
                     value += values[c]
                 endings[j] = value
                 total += regrets[j]
                 weighted += regrets[j] * value
                 plain += value
-            state_value = weighted / total if total > 0 else plain / (first_sequence[s + 1] - first_sequence[s])
-            for j in range(first_sequence[s], first_sequence[s + 1]):
+            state_value = weighted / total if total > 0 else plain / (end - first)
+            for j in range(first, end):
                 regrets[j] = max(0.0, regrets[j] + endings[j] - state_value)
             values[s] = state_value
 
 
 @numba.njit(cache=True, parallel=True)
-def match_regrets(level_start, first_sequence, parent, regrets, weight, plan, total_plan):
-    """Adds `weight` r(j) to the running sum; then, top-down, r(s, a) = r(parent of s) sigma(s, a) by regret matching."""
-    for level in range(len(level_start) - 1):
-        for s in numba.prange(level_start[level], level_start[level + 1]):
-            reach = plan[parent[s]] if level > 0 else 1.0
+def match_regrets(links: Links, regrets: np.ndarray, weight: float, reach: np.ndarray, total_reach: np.ndarray) -> None:
+    """Adds `weight` r(j) to the running sum; then, top-down, r(s, a) = r(parent of s) sigma(s, a), by regret matching.
+
+    sigma(s, .) is in proportion to R(s, .), uniform if that is zero.
+    """
+    for level in range(len(links.level_start) - 1):
+        for s in numba.prange(links.level_start[level], links.level_start[level + 1]):
+            first, end = links.first_sequence[s], links.first_sequence[s + 1]
+            reach_of_state = reach[links.parent[s]] if level > 0 else 1.0
             total = 0.0
-            for j in range(first_sequence[s], first_sequence[s + 1]):
+            for j in range(first, end):
                 total += regrets[j]
-            uniform = 1.0 / (first_sequence[s + 1] - first_sequence[s])
-            for j in range(first_sequence[s], first_sequence[s + 1]):
-                total_plan[j] += weight * plan[j]
-                plan[j] = reach * (regrets[j] / total if total > 0 else uniform)
+            uniform = 1.0 / (end - first)
+            for j in range(first, end):
+                total_reach[j] += weight * reach[j]
+                reach[j] = reach_of_state * (regrets[j] / total if total > 0 else uniform)
 
 
 @numba.njit(cache=True, parallel=True)
-def plan_of_policy(level_start, first_sequence, parent, policy, plan):
-    """Top-down r(s, a) = r(parent of s) sigma(s, a) for a policy with one probability per sequence."""
-    for level in range(len(level_start) - 1):
-        for s in numba.prange(level_start[level], level_start[level + 1]):
-            reach = plan[parent[s]] if level > 0 else 1.0
-            for j in range(first_sequence[s], first_sequence[s + 1]):
-                plan[j] = reach * policy[j]
+def own_reach(links: Links, plan: np.ndarray, reach: np.ndarray) -> None:
+    """Top-down r(s, a) = r(parent of s) sigma(s, a) for a plan sigma."""
+    for level in range(len(links.level_start) - 1):
+        for s in numba.prange(links.level_start[level], links.level_start[level + 1]):
+            reach_of_state = reach[links.parent[s]] if level > 0 else 1.0
+            for j in range(links.first_sequence[s], links.first_sequence[s + 1]):
+                reach[j] = reach_of_state * plan[j]
 
 
 @numba.njit(cache=True, parallel=True)
-def policy_of_plan(first_sequence, plan, policy):
+def plan_of_reach(links: Links, reach: np.ndarray, plan: np.ndarray) -> None:
     """sigma(s, a) = r(s, a) / sum over b of r(s, b), uniform where the plan does not go."""
-    for s in numba.prange(len(first_sequence) - 1):
+    for s in numba.prange(len(links.first_sequence) - 1):
+        first, end = links.first_sequence[s], links.first_sequence[s + 1]
         total = 0.0
-        for j in range(first_sequence[s], first_sequence[s + 1]):
-            total += plan[j]
-        uniform = 1.0 / (first_sequence[s + 1] - first_sequence[s])
-        for j in range(first_sequence[s], first_sequence[s + 1]):
-            policy[j] = plan[j] / total if total > 0 else uniform
+        for j in range(first, end):
+            total += reach[j]
+        uniform = 1.0 / (end - first)
+        for j in range(first, end):
+            plan[j] = reach[j] / total if total > 0 else uniform

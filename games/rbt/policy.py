@@ -1,39 +1,73 @@
-"""Policies of RBT: one probability for every sequence of a tree, or only for the sequences that are played at all."""
+"""Policies of RBT in arrays: one probability per sequence of a tree, or only for the sequences that are played."""
 
+from __future__ import annotations
+
+import abc
+import collections
 import dataclasses
+import functools
 import hashlib
+from collections.abc import Mapping
 
 import numba
 import numpy as np
+import pyspiel
 from open_spiel.python import policy as policy_lib
 
-from tmdp_spiel.games.rbt import game as rbt, passes as rbt_passes
+from tmdp_spiel.games.rbt import game as rbt
+from tmdp_spiel.games.rbt.structure import Links, PlayerTree
+from tmdp_spiel.trees.decision_tree import DecisionTree
+
+_WHOLE = 65535  # of which weights are parts
+
+# What `_spread` sees of a support, and of the whole tree that it is a part of.
+_Branches = collections.namedtuple("_Branches", ["first_sequence", "first_child", "observation", "action"])
 
 
-class ArrayPolicy(policy_lib.Policy):
-    """An OpenSpiel policy from one probability per sequence of the players' decision trees.
+class CompiledPolicy(policy_lib.Policy, abc.ABC):
+    """An OpenSpiel policy that need not be asked state by state."""
 
-    probabilities: a mapping from player to an array in the order of `rbt_tree.decision_tree(game, player)`. Players that
-    are not in it cannot be asked.
+    @abc.abstractmethod
+    def plan(self, player: int, tree: PlayerTree) -> np.ndarray:
+        """One probability per sequence of the player's tree."""
+
+    @abc.abstractmethod
+    def fingerprint(self, player: int) -> str:
+        """A string that tells this policy of the player from every other."""
+
+
+class ArrayPolicy(CompiledPolicy):
+    """An OpenSpiel policy from plans.
+
+    plans: a mapping from player to one probability per sequence of `tree.decision_tree(game, player)`. Players that are
+    not in it cannot be asked.
     """
 
-    def __init__(self, game, trees, probabilities):
-        super().__init__(game, sorted(probabilities))
+    def __init__(self, game: rbt.RBTGame, trees: Mapping[int, DecisionTree], plans: Mapping[int, np.ndarray]):
+        super().__init__(game, sorted(plans))
         self._trees = trees
-        self.probabilities = {player: trees[player].as_probabilities(array) for player, array in probabilities.items()}
+        self.plans = {player: trees[player].as_probabilities(plan) for player, plan in plans.items()}
 
-    def action_probabilities(self, state, player_id=None):
+    def action_probabilities(self, state: pyspiel.State, player_id: int | None = None) -> dict[int, float]:
         player = state.current_player() if player_id is None else player_id
-        if player not in self.probabilities:
-            raise KeyError(f"this policy is for player(s) {sorted(self.probabilities)}, not for {player}")
+        if player not in self.plans:
+            raise KeyError(f"this policy is for player(s) {sorted(self.plans)}, not for {player}")
         tree = self._trees[player]
         index = tree.state_index(state.information_state_string(player))
         first, end = tree.first_sequence[index], tree.first_sequence[index + 1]
-        return {int(tree.action[j]): float(self.probabilities[player][j]) for j in range(first, end)}
+        return {int(tree.action[j]): float(self.plans[player][j]) for j in range(first, end)}
 
-    def fingerprint(self, player):
-        """A string that tells this policy of the player from every other."""
-        return hashlib.sha256(self.probabilities[player]).hexdigest()
+    def plan(self, player: int, tree: PlayerTree) -> np.ndarray:
+        plan = self.plans[player]
+        if len(plan) != tree.num_sequences:
+            raise ValueError(
+                f"the policy has {len(plan)} probabilities for player {player}; the game has {tree.num_sequences} "
+                "sequences"
+            )
+        return plan
+
+    def fingerprint(self, player: int) -> str:
+        return hashlib.sha256(self.plans[player].tobytes()).hexdigest()
 
 
 @dataclasses.dataclass
@@ -49,76 +83,74 @@ class Support:
     weight: np.ndarray  # uint16[sequences]; probabilities are in proportion to the weights of a state
     num_children: np.ndarray  # uint8[sequences]
 
-    def __post_init__(self):
-        self._first_sequence = np.concatenate([[0], np.cumsum(self.num_actions, dtype=np.int64)])
-        self._first_child = 1 + np.concatenate([[0], np.cumsum(self.num_children, dtype=np.int64)])
+    def __post_init__(self) -> None:
+        first_sequence, first_child = self._branches.first_sequence, self._branches.first_child
         consistent = (
-            len(self.observation) == len(self.num_actions) == self._first_child[-1]
-            and len(self.action) == len(self.weight) == len(self.num_children) == self._first_sequence[-1]
+            len(self.observation) == len(self.num_actions) == first_child[-1]
+            and len(self.action) == len(self.weight) == len(self.num_children) == first_sequence[-1]
         )
         if not consistent:
             raise ValueError("the columns of the policy do not fit together")
 
-    def distribution(self, player, own_history):
-        """{action: probability} of the actions that are played after an own history; None where the policy does not go."""
+    @property
+    def columns(self) -> tuple[np.ndarray, ...]:
+        return self.num_actions, self.observation, self.action, self.weight, self.num_children
+
+    @functools.cached_property
+    def _branches(self) -> _Branches:
+        first_sequence = np.concatenate([[0], np.cumsum(self.num_actions, dtype=np.int64)])
+        first_child = 1 + np.concatenate([[0], np.cumsum(self.num_children, dtype=np.int64)])
+        return _Branches(first_sequence, first_child, self.observation, self.action)
+
+    def distribution(self, player: int, own_history: tuple) -> dict[int, float] | None:
+        """{action: probability} of what is played after an own history; None where the policy does not go."""
         state = 0
         for entry in own_history:
-            action, observation = (entry, 0) if isinstance(entry, int) else rbt.sense_and_observation(player, *entry)
-            played = self._sequences(state)
-            matching = [j for j in played if self.action[j] == action]
-            children = [
-                child
-                for j in matching
-                for child in range(self._first_child[j], self._first_child[j + 1])
-                if self.observation[child] == observation
-            ]
-            if not children:
+            child = self._child(state, *rbt.action_and_observation(player, entry))
+            if child is None:
                 return None
-            state = children[0]
+            state = child
         played = self._sequences(state)
         total = sum(int(self.weight[j]) for j in played)
         return {int(self.action[j]): int(self.weight[j]) / total for j in played}
 
-    def _sequences(self, state):
-        return range(self._first_sequence[state], self._first_sequence[state + 1])
+    def _sequences(self, state: int) -> range:
+        return range(*self._branches.first_sequence[state : state + 2])
 
-    def probabilities(self, tree):
+    def _child(self, state: int, action: int, observation: int) -> int | None:
+        for j in self._sequences(state):
+            if self.action[j] == action:
+                for child in range(*self._branches.first_child[j : j + 2]):
+                    if self.observation[child] == observation:
+                        return child
+        return None
+
+    def plan(self, tree: PlayerTree) -> np.ndarray:
         """One probability per sequence of the whole tree; uniform where the policy does not go."""
-        probabilities = np.repeat(1.0 / np.diff(tree.first_sequence), np.diff(tree.first_sequence))
-        fits = _spread(
-            self._first_sequence,
-            self._first_child,
-            self.observation,
-            self.action,
-            self.weight,
-            tree.first_sequence,
-            tree.first_child,
-            tree.observation,
-            tree.action,
-            probabilities,
-        )
-        if not fits:
+        plan = tree.uniform_plan()
+        whole = _Branches(tree.first_sequence, tree.first_child, tree.observation, tree.action)
+        if not _spread(self._branches, self.weight, whole, plan):
             raise ValueError("the policy leaves the game tree; it belongs to a game with other rules")
-        return probabilities
+        return plan
 
 
-class SupportPolicy(policy_lib.Policy):
+class SupportPolicy(CompiledPolicy):
     """An OpenSpiel policy from the supports of both players; uniform at own histories that it never plays.
 
     facts: what is known about it, such as its exploitability.
     """
 
-    def __init__(self, game, supports, facts):
+    def __init__(self, game: rbt.RBTGame, supports: tuple[Support, Support], facts: dict):
         super().__init__(game, [0, 1])
         self.supports = supports
         self.facts = facts
 
     @property
-    def exploitability(self):
-        """The mean over the players of what a best response gains, in the game's utilities; measured when it was made."""
+    def exploitability(self) -> float:
+        """The mean over the players of what a best response gains, in the game's utilities, as once measured."""
         return self.facts["exploitability"]
 
-    def action_probabilities(self, state, player_id=None):
+    def action_probabilities(self, state: pyspiel.State, player_id: int | None = None) -> dict[int, float]:
         player = state.current_player() if player_id is None else player_id
         legal = state.legal_actions(player)
         _, own_history = rbt.parse_history_string(state.information_state_string(player))
@@ -127,22 +159,22 @@ class SupportPolicy(policy_lib.Policy):
             return {action: 1.0 / len(legal) for action in legal}
         return {action: played.get(action, 0.0) for action in legal}
 
-    def fingerprint(self, player):
-        """A string that tells this policy of the player from every other."""
-        support = self.supports[player]
-        columns = (support.num_actions, support.observation, support.action, support.weight, support.num_children)
-        return hashlib.sha256(b"".join(column.tobytes() for column in columns)).hexdigest()
+    def plan(self, player: int, tree: PlayerTree) -> np.ndarray:
+        return self.supports[player].plan(tree)
+
+    def fingerprint(self, player: int) -> str:
+        return hashlib.sha256(b"".join(column.tobytes() for column in self.supports[player].columns)).hexdigest()
 
 
-def prune(tree, plan, *, least_probability, least_reach):
-    """The support of a plan in sequence form without its rarest parts.
+def prune(
+    tree: PlayerTree, plan: np.ndarray, reach: np.ndarray, *, least_probability: float, least_reach: float
+) -> Support:
+    """The support of a plan without its rarest parts; reach: the plan's own reach.
 
     At every state the most likely action stays. Another one stays if its probability is at least `least_probability`
-    and the plan's reach of it at least `least_reach`. Probabilities are rounded to multiples of about 1/65535.
+    and its reach at least `least_reach`. Probabilities are rounded to multiples of about 1/65535.
     """
-    policy = np.empty(tree.num_sequences)
-    rbt_passes.policy_of_plan(tree.first_sequence, plan, policy)
-    weight, reached = _prune(tree.first_sequence, tree.first_child, plan, policy, least_probability, least_reach)
+    weight, reached = _prune(tree.links, plan, reach, least_probability, least_reach)
     played = weight > 0
     return Support(
         num_actions=np.add.reduceat(played, tree.first_sequence[:-1], dtype=np.uint8)[reached],
@@ -154,61 +186,53 @@ def prune(tree, plan, *, least_probability, least_reach):
 
 
 @numba.njit(cache=True)
-def _prune(first_sequence, first_child, plan, policy, least_probability, least_reach):
+def _prune(
+    links: Links, plan: np.ndarray, reach: np.ndarray, least_probability: float, least_reach: float
+) -> tuple[np.ndarray, np.ndarray]:
     """The weights of the sequences that stay, 0 for the others, and the states that can then be reached."""
-    weight = np.zeros(len(policy), dtype=np.uint16)
-    reached = np.zeros(len(first_sequence) - 1, dtype=np.bool_)
+    weight = np.zeros(len(plan), dtype=np.uint16)
+    reached = np.zeros(len(links.parent), dtype=np.bool_)
     reached[0] = True
     for s in range(len(reached)):
         if not reached[s]:
             continue
-        first, end = first_sequence[s], first_sequence[s + 1]
-        best = first + np.argmax(policy[first:end])
+        first, end = links.first_sequence[s], links.first_sequence[s + 1]
+        best = first + np.argmax(plan[first:end])
         kept = 0.0
         for j in range(first, end):
-            if j == best or (policy[j] >= least_probability and plan[j] >= least_reach):
-                kept += policy[j]
+            if j == best or (plan[j] >= least_probability and reach[j] >= least_reach):
+                kept += plan[j]
         for j in range(first, end):
-            if j == best or (policy[j] >= least_probability and plan[j] >= least_reach):
-                weight[j] = max(1, round(65535 * policy[j] / kept))
-                for c in range(first_child[j], first_child[j + 1]):
+            if j == best or (plan[j] >= least_probability and reach[j] >= least_reach):
+                weight[j] = max(1, round(_WHOLE * plan[j] / kept))
+                for c in range(links.first_child[j], links.first_child[j + 1]):
                     reached[c] = True
     return weight, reached
 
 
 @numba.njit(cache=True)
-def _spread(
-    small_first_sequence,
-    small_first_child,
-    small_observation,
-    small_action,
-    weight,
-    first_sequence,
-    first_child,
-    observation,
-    action,
-    probabilities,
-):
+def _spread(small: _Branches, weight: np.ndarray, whole: _Branches, plan: np.ndarray) -> bool:
     """Writes the distributions of a support at the states of the whole tree; False if they do not belong to it."""
-    place = np.full(len(small_observation), -1, dtype=np.int64)  # of each state of the support in the whole tree
+    place = np.full(len(small.observation), -1, dtype=np.int64)  # of each state of the support in the whole tree
     place[0] = 0
-    for small in range(len(place)):
-        s = place[small]
+    for state in range(len(place)):
+        s = place[state]
         if s < 0:
             return False
+        first, end = whole.first_sequence[s], whole.first_sequence[s + 1]
+        plan[first:end] = 0.0
         total = 0
-        for k in range(small_first_sequence[small], small_first_sequence[small + 1]):
+        for k in range(small.first_sequence[state], small.first_sequence[state + 1]):
             total += weight[k]
-        probabilities[first_sequence[s] : first_sequence[s + 1]] = 0.0
-        for k in range(small_first_sequence[small], small_first_sequence[small + 1]):
-            j = first_sequence[s]
-            while j < first_sequence[s + 1] and action[j] != small_action[k]:
+        for k in range(small.first_sequence[state], small.first_sequence[state + 1]):
+            j = first
+            while j < end and whole.action[j] != small.action[k]:
                 j += 1
-            if j == first_sequence[s + 1]:
+            if j == end:
                 return False
-            probabilities[j] = weight[k] / total
-            for child in range(small_first_child[k], small_first_child[k + 1]):
-                for c in range(first_child[j], first_child[j + 1]):
-                    if observation[c] == small_observation[child]:
+            plan[j] = weight[k] / total
+            for child in range(small.first_child[k], small.first_child[k + 1]):
+                for c in range(whole.first_child[j], whole.first_child[j + 1]):
+                    if whole.observation[c] == small.observation[child]:
                         place[child] = c
     return True

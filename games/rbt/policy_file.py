@@ -1,22 +1,29 @@
 """The file format of a solved RBT: a line of JSON about the solution, then the compressed supports of both policies.
 
-The first line records the game, the best-response values that were measured, and the lengths and SHA-256 of what follows,
-so that a truncated or altered file is refused. The rest is LZMA of the columns of the two supports, one after another.
+The first line records the game, the best-response values that were measured, and the lengths and SHA-256 of what
+follows, so that a truncated or altered file is refused. The rest is LZMA of the columns of the two supports, one after
+another. The equilibrium that ships with the package is such a file.
 """
+
+from __future__ import annotations
 
 import hashlib
 import io
 import json
 import lzma
+import os
 import pathlib
 
 import numpy as np
+import pyspiel
 
-from tmdp_spiel.games.rbt.policy import Support
+from tmdp_spiel.games.rbt.policy import Support, SupportPolicy
 from tmdp_spiel.trees import storage
 
+SHIPPED = pathlib.Path(__file__).parent / "data" / "rbt_equilibrium.bin"
+
 _FORMAT = "tmdp-spiel RBT policy 1"
-_COLUMNS = {
+_COLUMNS: dict[str, np.dtype] = {
     "num_actions": np.dtype("u1"),
     "observation": np.dtype("u1"),
     "action": np.dtype("u1"),
@@ -25,10 +32,13 @@ _COLUMNS = {
 }
 
 
-def write(path, supports, facts):
+def write(path: str | os.PathLike, policy: SupportPolicy) -> None:
     """Writes the supports of x and o, and the facts about them, to a new file that appears whole or not at all."""
+    facts = policy.facts
     columns = [
-        getattr(support, name).astype(dtype).tobytes() for support in supports for name, dtype in _COLUMNS.items()
+        getattr(support, name).astype(dtype).tobytes()
+        for support in policy.supports
+        for name, dtype in _COLUMNS.items()
     ]
     body = lzma.compress(b"".join(columns), preset=9 | lzma.PRESET_EXTREME)
     lengths = [len(column) for column in columns]
@@ -37,8 +47,13 @@ def write(path, supports, facts):
         file.write(json.dumps(head).encode() + b"\n" + body)
 
 
-def read(path):
-    """The supports of x and o, and the facts, of a file; ValueError if it is not exactly what was written."""
+def shipped() -> SupportPolicy:
+    """The equilibrium that ships with the package."""
+    return read(SHIPPED)
+
+
+def read(path: str | os.PathLike) -> SupportPolicy:
+    """The policy of a file; ValueError if it is not exactly what was written."""
     line, _, body = pathlib.Path(path).read_bytes().partition(b"\n")
     try:
         head = json.loads(line)
@@ -54,13 +69,14 @@ def read(path):
     stream = io.BytesIO(lzma.decompress(body))
     columns = [stream.read(length) for length in lengths]
     half = len(_COLUMNS)
-    return tuple(_support(columns[player * half : (player + 1) * half]) for player in (0, 1)), head
+    supports = _support(columns[:half]), _support(columns[half:])
+    return SupportPolicy(pyspiel.load_game(head["game"]), supports, head)
 
 
-def _support(columns):
+def _support(columns: list[bytes]) -> Support:
     return Support(*(np.frombuffer(column, dtype) for column, dtype in zip(columns, _COLUMNS.values())))
 
 
-def _digest(facts, lengths, body):
+def _digest(facts: dict, lengths: list[int], body: bytes) -> dict[str, str]:
     text = json.dumps([facts, lengths], sort_keys=True).encode()
     return {"sha256": hashlib.sha256(text + body).hexdigest()}

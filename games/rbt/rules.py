@@ -1,7 +1,7 @@
 """The rules of Reconnaissance Blind Tic-Tac-Toe on bit masks, compiled.
 
 A set of squares is a 9-bit mask, square i being bit i. What a sense shows is a 4-bit mask: bit b says that the
-opponent holds the b-th square of the window. The OpenSpiel game in `rbt.py` states the same rules in plain Python and
+opponent holds the b-th square of the window. The OpenSpiel game in `game.py` states the same rules in plain Python and
 shares no code with this file, so that each can be held against the other.
 """
 
@@ -10,6 +10,7 @@ import numpy as np
 
 NUM_SQUARES = 9
 NUM_SENSES = 4
+NUM_OBSERVATIONS = 16
 FULL_BOARD = (1 << NUM_SQUARES) - 1
 FIRST_SENSE_ACTION = NUM_SQUARES  # OpenSpiel actions: 0..8 are moves, 9..12 are senses.
 
@@ -20,10 +21,11 @@ LINE_MASKS = np.array([sum(1 << square for square in line) for line in _LINES], 
 
 # What can become of a move, in place of the node it leads to. Seen by the player who moves.
 ILLEGAL, LOSS, DRAW, WIN = -1, -2, -3, -4
+GOES_ON = 0
 
 
 @numba.njit(cache=True, inline="always")
-def bit_count(mask):
+def bit_count(mask: int) -> int:
     """The number of ones of a mask of at most 16 bits."""
     mask = mask - ((mask >> 1) & 0x5555)
     mask = (mask & 0x3333) + ((mask >> 2) & 0x3333)
@@ -32,13 +34,13 @@ def bit_count(mask):
 
 
 @numba.njit(cache=True, inline="always")
-def rank(mask, bit):
+def rank(mask: int, bit: int) -> int:
     """The number of ones of `mask` below position `bit`: where an action stands among the legal ones."""
     return bit_count(mask & ((1 << bit) - 1))
 
 
 @numba.njit(cache=True)
-def has_line(marks):
+def has_line(marks: int) -> bool:
     """Whether the marks contain three in a row."""
     for line in LINE_MASKS:  # noqa: SIM110 (compiled)
         if marks & line == line:
@@ -47,7 +49,7 @@ def has_line(marks):
 
 
 @numba.njit(cache=True)
-def shown(sense, opponent):
+def shown(sense: int, opponent: int) -> int:
     """What a sense shows of the opponent's marks, as a 4-bit mask."""
     seen = 0
     for b in range(4):
@@ -56,7 +58,7 @@ def shown(sense, opponent):
 
 
 @numba.njit(cache=True)
-def marks_shown(sense, observation):
+def marks_shown(sense: int, observation: int) -> int:
     """The squares on which an observation shows the opponent."""
     marks = 0
     for b in range(4):
@@ -65,7 +67,7 @@ def marks_shown(sense, observation):
 
 
 @numba.njit(cache=True)
-def legal_senses(own, known, only_useful):
+def legal_senses(own: int, known: int, only_useful: bool) -> int:
     """The senses that may be used, as a 4-bit mask; a useful one covers a square neither own nor known."""
     if not only_useful:
         return (1 << NUM_SENSES) - 1
@@ -77,7 +79,7 @@ def legal_senses(own, known, only_useful):
 
 
 @numba.njit(cache=True)
-def legal_moves(own, known, sensed_empty, forced_wins):
+def legal_moves(own: int, known: int, sensed_empty: int, forced_wins: bool) -> int:
     """The squares that may be played: not own, not known to be the opponent's; or the lowest sure win alone."""
     if forced_wins:
         for square in range(NUM_SQUARES):
@@ -87,8 +89,8 @@ def legal_moves(own, known, sensed_empty, forced_wins):
 
 
 @numba.njit(cache=True)
-def result_of_move(own, opponent, square):
-    """LOSS on an occupied square, WIN with a line, DRAW on a full board, 0 if the game goes on."""
+def result_of_move(own: int, opponent: int, square: int) -> int:
+    """LOSS on an occupied square, WIN with a line, DRAW on a full board, GOES_ON otherwise."""
     if (opponent >> square) & 1:
         return LOSS
     after = own | (1 << square)
@@ -96,4 +98,4 @@ def result_of_move(own, opponent, square):
         return WIN
     if after | opponent == FULL_BOARD:
         return DRAW
-    return 0
+    return GOES_ON

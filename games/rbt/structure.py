@@ -1,16 +1,27 @@
 """What an enumerated RBT consists of: two decision trees, and the positions at which their states meet."""
 
+from __future__ import annotations
+
+import collections
 import dataclasses
+import os
 import pathlib
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from tmdp_spiel.games.rbt.rules import DRAW, ILLEGAL, LOSS, NUM_SENSES, NUM_SQUARES, WIN
-from tmdp_spiel.trees import storage
-from tmdp_spiel.trees.decision_tree import Links, is_level_order
+from tmdp_spiel.trees import decision_tree, storage
 
 # How an episode can end right after an own sequence, as bits of `PlayerTree.endings`.
 ENDS_LOST, ENDS_DRAWN, ENDS_WON = 1, 2, 4
+
+# What compiled passes see of a PlayerTree, in one argument.
+Links = collections.namedtuple("Links", ["level_start", "first_sequence", "first_child", "parent", "action"])
+
+# Lists of numbers in two arrays: the i-th list is items[first[i]:first[i + 1]].
+Lists = collections.namedtuple("Lists", ["first", "items"])
 
 
 @dataclasses.dataclass
@@ -27,22 +38,31 @@ class PlayerTree:
     opened_from: tuple | None = None  # arguments of `load`
 
     @property
-    def num_states(self):
+    def num_states(self) -> int:
         return len(self.parent)
 
     @property
-    def num_sequences(self):
+    def num_sequences(self) -> int:
         return len(self.action)
 
+    @property
+    def links(self) -> Links:
+        return Links(self.level_start, self.first_sequence, self.first_child, self.parent, self.action)
+
+    def uniform_plan(self) -> np.ndarray:
+        """The plan that takes all actions of a state with the same probability."""
+        counts = np.diff(self.first_sequence)
+        return np.repeat(1.0 / counts, counts)
+
     @classmethod
-    def load(cls, path, mark):
+    def load(cls, path: str | os.PathLike, mark: str) -> PlayerTree:
         """Opens the tree of x or o of a saved enumeration, memory-mapped. It is pickled as its path."""
         with storage.opening_again(path), storage.opening(path) as saved:
             tree = cls(**_arrays(cls, saved, mark), opened_from=(pathlib.Path(path).resolve(), mark))
             tree.check()
         return tree
 
-    def check(self):
+    def check(self) -> None:
         """Refuses arrays that passes over the tree could not walk."""
         _require_kinds(self)
         states, sequences, starts = self.num_states, self.num_sequences, self.level_start
@@ -51,8 +71,8 @@ class PlayerTree:
             _require(len(getattr(self, name)) == length, f"{name} must have {length} entries")
         _require(_rises(starts, states) and len(starts) > 1 and np.all(starts[1:] > starts[:-1]), "levels overlap")
         _require(self.first_sequence[0] == 0 and self.first_sequence[-1] == sequences, "sequences are missing")
-        links = Links(self.first_sequence, self.first_child, self.parent, self.endings > 0)
-        _require(is_level_order(links) and self.first_child[0] == 1, "the states are not in level order")
+        links = decision_tree.Links(self.first_sequence, self.first_child, self.parent, self.endings > 0)
+        _require(decision_tree.is_level_order(links) and self.first_child[0] == 1, "the states are not in level order")
         for above, start, end in zip(starts[:-2], starts[1:-1], starts[2:]):
             parents = self.parent[start:end]
             in_level = self.first_sequence[above] <= parents.min() and parents.max() < self.first_sequence[start]
@@ -60,7 +80,7 @@ class PlayerTree:
         _require(self.action.min() >= 0 and self.action.max() < NUM_SQUARES + NUM_SENSES, "an action is unknown")
         _require(self.endings.max() < 8, "an ending is unknown")
 
-    def __reduce_ex__(self, protocol):
+    def __reduce_ex__(self, protocol) -> str | tuple:
         if self.opened_from is None:
             return super().__reduce_ex__(protocol)
         return PlayerTree.load, self.opened_from
@@ -79,10 +99,20 @@ class Ply:
     where: np.ndarray  # int32[...]
 
     @property
-    def num_positions(self):
+    def num_positions(self) -> int:
         return len(self.next_position)
 
-    def check(self, tree, positions_after):
+    @property
+    def live_states(self) -> Lists:
+        """For each position its live states."""
+        return Lists(self.first_live, self.live)
+
+    @property
+    def positions(self) -> Lists:
+        """For each move state of the level the positions at which it is live, in increasing order."""
+        return Lists(self.first_where, self.where)
+
+    def check(self, tree: PlayerTree, positions_after: int) -> None:
         """Refuses arrays that passes over the positions could not walk."""
         _require(self.player in (0, 1) and 0 <= self.level < len(tree.level_start) - 1, "a ply has no level")
         _require_kinds(self)
@@ -106,16 +136,16 @@ class Ply:
 class Enumeration:
     """Both trees, and the plies from the first turn on."""
 
-    trees: tuple  # (PlayerTree of x, PlayerTree of o)
-    plies: list
+    trees: tuple[PlayerTree, PlayerTree]  # of x and of o
+    plies: list[Ply]
     description: str  # the game as OpenSpiel writes it
 
-    def __post_init__(self):
-        for part in (*self.trees, *self.plies):
+    def __post_init__(self) -> None:
+        for _, part in self._parts():
             for name in _array_names(part):
                 setattr(part, name, storage.read_only(getattr(part, name)))
 
-    def endings_without_turn(self, player):
+    def endings_without_turn(self, player: int) -> int:
         """How a game can end before the player's first turn, as bits like `PlayerTree.endings`."""
         first = self.plies[0]
         if first.player == player:
@@ -126,9 +156,9 @@ class Enumeration:
             endings |= of_result.get(int(result), 0)
         return endings
 
-    def save(self, path):
+    def save(self, path: str | os.PathLike) -> None:
         """Writes everything to a new directory at path, whole or not at all."""
-        contents = {
+        contents: dict = {
             "game": {
                 "description": self.description,
                 "plies": [{"player": ply.player, "level": ply.level} for ply in self.plies],
@@ -138,14 +168,14 @@ class Enumeration:
             contents |= {f"{prefix}_{name}": getattr(part, name) for name in _array_names(part)}
         storage.save_directory(path, contents)
 
-    def _parts(self):
+    def _parts(self) -> Iterator[tuple[str, PlayerTree | Ply]]:
         yield from zip("xo", self.trees)
         yield from ((f"ply{k}", ply) for k, ply in enumerate(self.plies))
 
     @classmethod
-    def load(cls, path):
+    def load(cls, path: str | os.PathLike) -> Enumeration:
         """Opens a saved enumeration, its arrays memory-mapped; see storage.SavedDirectory for what is checked."""
-        trees = tuple(PlayerTree.load(path, mark) for mark in "xo")
+        trees = PlayerTree.load(path, "x"), PlayerTree.load(path, "o")
         with storage.opening(path) as saved:
             facts = saved.document("game")
             plies = [Ply(**ply, **_arrays(Ply, saved, f"ply{k}")) for k, ply in enumerate(facts["plies"])]
@@ -158,20 +188,20 @@ class Enumeration:
             return cls(trees, plies, facts["description"])
 
 
-def _array_names(part):
-    return [field.name for field in dataclasses.fields(part) if field.type is np.ndarray]
+def _array_names(part: PlayerTree | Ply | type) -> list[str]:
+    return [field.name for field in dataclasses.fields(part) if field.type == "np.ndarray"]
 
 
-def _arrays(kind, saved, prefix):
+def _arrays(kind: type, saved: storage.SavedDirectory, prefix: str) -> dict[str, Any]:
     return {name: saved.array(f"{prefix}_{name}") for name in _array_names(kind)}
 
 
-def _require(holds, problem):
+def _require(holds: bool | np.bool_, problem: str) -> None:
     if not holds:
         raise ValueError(problem)
 
 
-def _require_kinds(part):
+def _require_kinds(part: PlayerTree | Ply) -> None:
     """Whole numbers in as many dimensions as kernels index."""
     for name in _array_names(part):
         array = getattr(part, name)
@@ -179,12 +209,12 @@ def _require_kinds(part):
         _require(array.dtype.kind in "iu" and array.ndim == dimensions, f"{name} is not an array of whole numbers")
 
 
-def _rises(starts, end):
+def _rises(starts: np.ndarray, end: int) -> bool:
     """Whether these are the starts of ranges that follow each other from 0 to `end`."""
     return len(starts) > 0 and starts[0] == 0 and starts[-1] == end and bool(np.all(starts[1:] >= starts[:-1]))
 
 
-def describe(start, useful_senses, forced_wins):
+def describe(start: tuple[int, ...], useful_senses: bool, forced_wins: bool) -> str:
     """The game as OpenSpiel writes it."""
     marks = "".join(f"{'xo'[turn % 2]}{square}" for turn, square in enumerate(start))
     return f"python_rbt(forced_wins={forced_wins},start={marks},useful_senses={useful_senses})"

@@ -1,9 +1,14 @@
 """RBT as a DecisionTree of either player, and as a TreeMDP against a fixed opponent; compiled, and kept on disk."""
 
-import collections.abc
+from __future__ import annotations
+
+import collections
 import functools
 import hashlib
 import json
+import pathlib
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 import numba
 import numpy as np
@@ -11,46 +16,56 @@ from open_spiel.python import policy as policy_lib
 
 from tmdp_spiel.games.rbt import passes
 from tmdp_spiel.games.rbt.enumeration import enumerate_game
+from tmdp_spiel.games.rbt.game import MARKS, RBTGame
 from tmdp_spiel.games.rbt.names import RBTNames
-from tmdp_spiel.games.rbt.policy import ArrayPolicy, SupportPolicy
+from tmdp_spiel.games.rbt.policy import ArrayPolicy, CompiledPolicy
 from tmdp_spiel.games.rbt.rules import bit_count, rank
-from tmdp_spiel.games.rbt.structure import Enumeration, describe
+from tmdp_spiel.games.rbt.structure import Enumeration, Links, describe
 from tmdp_spiel.trees import storage
 from tmdp_spiel.trees.decision_tree import DecisionTree
 from tmdp_spiel.trees.tree_mdp import TreeMDP
 
 _CACHE_FORMAT = 2  # a new number leaves old files unread
-_WORTH_A_FILE = 1_000_000  # sequences of both players together
-_RETURNS = np.array([0.0, 0.5, 1.0])  # of a lost, drawn, won game: the order of the bits of PlayerTree.endings
-_UTILITIES_OF_ONE_ENDING = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+_WORTH_A_FILE = 1_000_000  # sequences
+_RETURNS = (0.0, 0.5, 1.0)  # of a lost, drawn, won game: the order of the bits of PlayerTree.endings
+_ONE_ENDING = (passes.Utilities(1.0, 0.0, 0.0), passes.Utilities(0.0, 1.0, 0.0), passes.Utilities(0.0, 0.0, 1.0))
+
+# How episodes end, as in a TreeMDP: sequence j, or the root, has the outcomes first[j] .. first[j + 1].
+_Outcomes = collections.namedtuple("_Outcomes", ["first", "value", "probability"])
+
+_Kept = TypeVar("_Kept", Enumeration, TreeMDP)
 
 
-def enumeration(game):
+def enumeration(game: RBTGame) -> Enumeration:
     """Both trees of an RBT game and how they hang together; enumerated once, then memory-mapped from the cache."""
     return _enumeration(game.start, game.useful_senses, game.forced_wins)
 
 
-def forget_enumeration():
+def forget_enumeration() -> None:
     """Gives back the memory of the game that was enumerated last."""
     _enumeration.cache_clear()
 
 
 @functools.lru_cache(maxsize=1)
-def _enumeration(start, useful_senses, forced_wins):
+def _enumeration(start: tuple[int, ...], useful_senses: bool, forced_wins: bool) -> Enumeration:
     description = describe(start, useful_senses, forced_wins)
-    path = _cache_path("enumeration", description)
-    if not path.exists():
-        enumerated = enumerate_game(start, useful_senses, forced_wins)
-        if sum(tree.num_sequences for tree in enumerated.trees) < _WORTH_A_FILE:
-            return enumerated
-        _save_once(enumerated.save, path)
-    enumerated = Enumeration.load(path)
-    if enumerated.description != description:
-        raise ValueError(f"{path} holds {enumerated.description}, not {description}; remove it")
-    return enumerated
+
+    def load(path: pathlib.Path) -> Enumeration:
+        enumerated = Enumeration.load(path)
+        if enumerated.description != description:
+            raise ValueError(f"{path} holds {enumerated.description}, not {description}; remove it")
+        return enumerated
+
+    return _from_cache(
+        _cache_path("enumeration", description),
+        make=lambda: enumerate_game(start, useful_senses, forced_wins),
+        size=lambda enumerated: sum(tree.num_sequences for tree in enumerated.trees),
+        save=Enumeration.save,
+        load=load,
+    )
 
 
-def decision_tree(game, player):
+def decision_tree(game: RBTGame, player: int) -> DecisionTree:
     """The whole decision tree of one player: every information state that legal play of both can reach."""
     _check_player(player)
     enumerated = enumeration(game)
@@ -72,17 +87,19 @@ def decision_tree(game, player):
     )
 
 
-def array_policy(game, probabilities):
-    """A policy from arrays: a mapping from player to one probability per sequence of that player's decision tree."""
-    return ArrayPolicy(game, {player: decision_tree(game, player) for player in probabilities}, probabilities)
+def array_policy(game: RBTGame, plans: Mapping[int, np.ndarray]) -> ArrayPolicy:
+    """A policy from plans: a mapping from player to one probability per sequence of that player's decision tree."""
+    return ArrayPolicy(game, {player: decision_tree(game, player) for player in plans}, plans)
 
 
-def knows_opponent(player, opponent):
+def knows_opponent(player: int, opponent: policy_lib.Policy | Mapping[int, policy_lib.Policy]) -> bool:
     """Whether build_tree_mdp takes this opponent of `player`."""
-    return _fingerprint(_policy_of(1 - player, opponent), 1 - player) is not None
+    return _is_compiled(_policy_of(1 - player, opponent))
 
 
-def build_tree_mdp(game, player, opponent):
+def build_tree_mdp(
+    game: RBTGame, player: int, opponent: policy_lib.Policy | Mapping[int, policy_lib.Policy]
+) -> TreeMDP:
     """The TreeMDP of a player of RBT against a fixed opponent, memory-mapped from the cache directory.
 
     opponent: a SupportPolicy such as the shipped equilibrium, an ArrayPolicy, or OpenSpiel's UniformRandomPolicy; or a
@@ -90,94 +107,83 @@ def build_tree_mdp(game, player, opponent):
     """
     _check_player(player)
     policy = _policy_of(1 - player, opponent)
-    fingerprint = _fingerprint(policy, 1 - player)
-    if fingerprint is None:
-        raise TypeError(
-            f"a {type(policy).__name__} would have to be asked at each of the opponent's "
-            f"{enumeration(game).trees[1 - player].num_states:,} states; pass the shipped equilibrium, OpenSpiel's "
-            "UniformRandomPolicy, or one probability per sequence (tmdp_spiel.games.rbt.tree.array_policy)"
-        )
+    _check_compiled(game, 1 - player, policy)
+    fingerprint = policy.fingerprint(1 - player) if isinstance(policy, CompiledPolicy) else "uniform"
     about = f"{game} {player} {fingerprint}"
-    path = _cache_path("mdp", about)
-    if not path.exists():
-        mdp = _tree_mdp(game, player, policy)
-        if mdp.tree.num_sequences < _WORTH_A_FILE:
-            return mdp
-        _save_once(functools.partial(mdp.save, about=about), path)
-    return TreeMDP.load(path, RBTNames(enumeration(game).trees[player], player, game.start), about)
-
-
-def sequence_probabilities(game, player, policy):
-    """A policy of `player` as one probability per sequence."""
-    tree = enumeration(game).trees[player]
-    if isinstance(policy, SupportPolicy):
-        return policy.supports[player].probabilities(tree)
-    if isinstance(policy, ArrayPolicy):
-        if len(policy.probabilities[player]) != tree.num_sequences:
-            raise ValueError(
-                f"the policy has {len(policy.probabilities[player])} probabilities for player {player}; {game} "
-                f"has {tree.num_sequences} sequences"
-            )
-        return policy.probabilities[player]
-    counts = np.diff(tree.first_sequence)
-    return np.repeat(1.0 / counts, counts)
-
-
-def plan_of(game, player, policy):
-    """A policy of `player` in sequence form: the product of its probabilities along the path to each sequence."""
-    tree = enumeration(game).trees[player]
-    plan = np.empty(tree.num_sequences)
-    passes.plan_of_policy(
-        tree.level_start, tree.first_sequence, tree.parent, sequence_probabilities(game, player, policy), plan
+    return _from_cache(
+        _cache_path("mdp", about),
+        make=lambda: _tree_mdp(game, player, policy),
+        size=lambda mdp: mdp.tree.num_sequences,
+        save=lambda mdp, path: mdp.save(path, about),
+        load=lambda path: TreeMDP.load(path, RBTNames(enumeration(game).trees[player], player, game.start), about),
     )
-    return plan
 
 
-def _tree_mdp(game, player, policy):
-    """The chances of every state and outcome: those of the positions, summed over where a state is live."""
+def policy_to_plan(game: RBTGame, player: int, policy: policy_lib.Policy) -> np.ndarray:
+    """A policy of `player` as one probability per sequence."""
+    _check_compiled(game, player, policy)
+    tree = enumeration(game).trees[player]
+    return policy.plan(player, tree) if isinstance(policy, CompiledPolicy) else tree.uniform_plan()
+
+
+def own_reach(game: RBTGame, player: int, policy: policy_lib.Policy) -> np.ndarray:
+    """Per sequence of `player`: the probability with which the policy takes all the own actions on the path to it."""
+    tree = enumeration(game).trees[player]
+    reach = np.empty(tree.num_sequences)
+    passes.own_reach(tree.links, policy_to_plan(game, player, policy), reach)
+    return reach
+
+
+def _tree_mdp(game: RBTGame, player: int, opponent: policy_lib.Policy) -> TreeMDP:
     enumerated = enumeration(game)
+    weights = passes.move_weights(enumerated, 1 - player, own_reach(game, 1 - player, opponent))
+    reach = _reach_of_states(enumerated, player, weights)
+    outcomes = _outcomes(enumerated, player, weights)
+    return TreeMDP(decision_tree(game, player), reach, *outcomes)
+
+
+def _reach_of_states(enumerated: Enumeration, player: int, weights: passes.MoveWeights) -> np.ndarray:
+    """The chance of every state: those of the positions, summed over where a state is live."""
     tree = enumerated.trees[player]
-    weights = passes.move_weights(enumerated, 1 - player, plan_of(game, 1 - player, policy))
     reach = np.zeros(tree.num_states)
     for k, ply in enumerate(enumerated.plies):
         if ply.player == player:
-            level = reach[tree.level_start[ply.level] : tree.level_start[ply.level + 1]]
-            passes.position_sums(ply.first_where, ply.where, passes.weight_of_positions(enumerated, k, weights), level)
+            start, end = tree.level_start[ply.level : ply.level + 2]
+            passes.position_sums(ply.positions, passes.weight_of_positions(enumerated, k, weights), reach[start:end])
             if ply.level > 0:
-                _reach_of_sense_states(
-                    tree.level_start[ply.level - 1],
-                    tree.level_start[ply.level],
-                    tree.first_sequence,
-                    tree.first_child,
-                    reach,
-                )
+                _sum_over_first_sense(tree.links, ply.level - 1, reach)
+    return reach
+
+
+def _outcomes(enumerated: Enumeration, player: int, weights: passes.MoveWeights) -> _Outcomes:
+    """The chance of every outcome, one ending after the other; those of the root are games without a turn."""
+    tree = enumerated.trees[player]
     without_turn = enumerated.endings_without_turn(player)
-    first_outcome = _first_outcomes(tree.endings, without_turn)
-    outcome_return = np.empty(first_outcome[-1])
-    outcome_probability = np.empty(first_outcome[-1])
-    endings = np.empty(tree.num_sequences)
-    for bit, utilities in enumerate(_UTILITIES_OF_ONE_ENDING):
-        passes.ending_values(enumerated, player, weights, utilities, endings)
-        _fill_outcomes(tree.endings, endings, bit, _RETURNS[bit], first_outcome, outcome_return, outcome_probability)
+    first = _first_outcomes(tree.endings, without_turn)
+    outcomes = _Outcomes(first, np.empty(first[-1]), np.empty(first[-1]))
+    chances = np.empty(tree.num_sequences)
+    for bit, (value, one_ending) in enumerate(zip(_RETURNS, _ONE_ENDING)):
+        passes.ending_values(enumerated, player, weights, one_ending, chances)
+        _fill_outcomes(tree.endings, chances, bit, value, outcomes)
         if (without_turn >> bit) & 1:
-            place = first_outcome[-2] + rank(without_turn, bit)
-            outcome_return[place] = _RETURNS[bit]
-            outcome_probability[place] = passes.value_without_turn(enumerated, player, weights, utilities)
-    del endings
-    return TreeMDP(decision_tree(game, player), reach, first_outcome, outcome_return, outcome_probability)
+            place = first[-2] + rank(without_turn, bit)
+            outcomes.value[place] = value
+            outcomes.probability[place] = passes.value_without_turn(enumerated, player, weights, one_ending)
+    return outcomes
 
 
 @numba.njit(cache=True)
-def _reach_of_sense_states(start, end, first_sequence, first_child, reach):
+def _sum_over_first_sense(links: Links, level: int, reach: np.ndarray) -> None:
     """A sense always shows something: the reach of a sense state is the sum of the reaches after its first sense."""
-    for s in range(start, end):
-        j = first_sequence[s]
-        for c in range(first_child[j], first_child[j + 1]):
+    for s in range(links.level_start[level], links.level_start[level + 1]):
+        j = links.first_sequence[s]
+        for c in range(links.first_child[j], links.first_child[j + 1]):
             reach[s] += reach[c]
 
 
 @numba.njit(cache=True)
-def _first_outcomes(endings, without_turn):
+def _first_outcomes(endings: np.ndarray, without_turn: int) -> np.ndarray:
+    """Where the outcomes of each sequence begin, one for every way in which an episode can end there."""
     first = np.zeros(len(endings) + 2, dtype=np.int32)
     for j in range(len(endings)):
         first[j + 1] = first[j] + bit_count(np.int64(endings[j]))
@@ -186,46 +192,65 @@ def _first_outcomes(endings, without_turn):
 
 
 @numba.njit(cache=True)
-def _fill_outcomes(possible, chances, bit, value, first_outcome, outcome_return, outcome_probability):
-    for j in range(len(possible)):
-        mask = np.int64(possible[j])
+def _fill_outcomes(endings: np.ndarray, chances: np.ndarray, bit: int, value: float, outcomes: _Outcomes) -> None:
+    """Writes the outcomes of one ending: its return and its chance, wherever it is possible."""
+    for j in range(len(endings)):
+        mask = np.int64(endings[j])
         if (mask >> bit) & 1:
-            place = first_outcome[j] + rank(mask, bit)
-            outcome_return[place] = value
-            outcome_probability[place] = chances[j]
+            place = outcomes.first[j] + rank(mask, bit)
+            outcomes.value[place] = value
+            outcomes.probability[place] = chances[j]
 
 
-def _check_player(player):
+def _check_player(player: int) -> None:
     if player not in (0, 1):
         raise ValueError(f"RBT has players 0 (x) and 1 (o); there is no player {player}")
 
 
-def _policy_of(player, opponent):
-    if isinstance(opponent, collections.abc.Mapping):
+def _policy_of(player: int, opponent: policy_lib.Policy | Mapping[int, policy_lib.Policy]) -> policy_lib.Policy:
+    if isinstance(opponent, Mapping):
         if player not in opponent:
             raise ValueError(f"the opponent's policy is missing for player {player}; given: {sorted(opponent)}")
         return opponent[player]
     return opponent
 
 
-def _fingerprint(policy, player):
-    """A string that stands for the policy's content in the cache; None for a policy that is not in arrays."""
-    if isinstance(policy, policy_lib.UniformRandomPolicy):
-        return "uniform"
-    if isinstance(policy, (ArrayPolicy, SupportPolicy)):
-        return policy.fingerprint(player)
-    return None
+def _is_compiled(policy: policy_lib.Policy) -> bool:
+    return isinstance(policy, (CompiledPolicy, policy_lib.UniformRandomPolicy))
 
 
-def _cache_path(kind, content):
+def _check_compiled(game: RBTGame, player: int, policy: policy_lib.Policy) -> None:
+    if not _is_compiled(policy):
+        num_states = enumeration(game).trees[player].num_states
+        raise TypeError(
+            f"a {type(policy).__name__} would have to be asked at each of {num_states:,} states of {MARKS[player]}; "
+            "pass the shipped equilibrium, OpenSpiel's UniformRandomPolicy, or one probability per sequence "
+            "(tmdp_spiel.games.rbt.tree.array_policy)"
+        )
+
+
+def _cache_path(kind: str, content: str) -> pathlib.Path:
     digest = hashlib.sha256(json.dumps([_CACHE_FORMAT, content]).encode()).hexdigest()[:20]
     return storage.cache_directory() / f"rbt_{kind}_{digest}"
 
 
-def _save_once(save, path):
-    """Saves to the cache, unless another process has just done so."""
-    try:
-        save(path)
-    except OSError:
-        if not path.exists():
-            raise
+def _from_cache(
+    path: pathlib.Path,
+    *,
+    make: Callable[[], _Kept],
+    size: Callable[[_Kept], int],
+    save: Callable[[_Kept, pathlib.Path], None],
+    load: Callable[[pathlib.Path], _Kept],
+) -> _Kept:
+    """Opens what is kept at `path`; made and saved before that if it is not there, and only made if it is small."""
+    if not path.exists():
+        made = make()
+        if size(made) < _WORTH_A_FILE:
+            return made
+        try:
+            save(made, path)
+        except OSError:  # another process may just have saved it
+            if not path.exists():
+                raise
+        del made
+    return load(path)

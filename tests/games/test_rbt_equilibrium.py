@@ -15,15 +15,12 @@ import pytest
 from open_spiel.python import policy as policy_lib
 from open_spiel.python.algorithms import expected_game_score, exploitability, gambit
 
-from tmdp_spiel.games.rbt import (
-    cfr_plus as rbt_equilibrium,
-    mixture as rbt_mixture,
-    policy as rbt_policy,
-    policy_file as rbt_policy_file,
-    tree as rbt_tree,
-)
+from tmdp_spiel.games.rbt import cfr_plus, mixture as rbt_mixture, policy_file, tree as rbt_tree
 from tmdp_spiel.games.rbt.cfr_plus import CFRPlus
+from tmdp_spiel.games.rbt.policy import SupportPolicy
 from tmdp_spiel.trees import storage
+
+pytestmark = pytest.mark.rbt
 
 ROOT = pathlib.Path(__file__).parents[2]
 TINY = "python_rbt(start=x0o4x8o2x1o7)"
@@ -36,22 +33,22 @@ X_CAN_WIN_AT_ONCE = "python_rbt(start=x0o8x1o4x5o3)"
 def solved(game_string, iterations):
     game = pyspiel.load_game(game_string)
     solver = CFRPlus(rbt_tree.enumeration(game))
-    rbt_equilibrium.solve(solver, iterations=iterations)
+    cfr_plus.solve(solver, iterations=iterations)
     return game, solver
 
 
-def policy_of_plans(game, solver, plans):
+def policy_of_reaches(game, solver, reaches):
     return rbt_tree.array_policy(
-        game, {player: policy_of(solver.game.trees[player], plans[player]) for player in (0, 1)}
+        game, {player: plan_of(solver.enumerated.trees[player], reaches[player]) for player in (0, 1)}
     )
 
 
-def policy_of(tree, plan):
-    totals = np.add.reduceat(plan, tree.first_sequence[:-1])
+def plan_of(tree, reach):
+    totals = np.add.reduceat(reach, tree.first_sequence[:-1])
     counts = np.diff(tree.first_sequence)
     return np.where(
         np.repeat(totals, counts) > 0,
-        plan / np.repeat(np.maximum(totals, 1e-300), counts),
+        reach / np.repeat(np.maximum(totals, 1e-300), counts),
         np.repeat(1 / counts, counts),
     )
 
@@ -74,31 +71,31 @@ def test_cfr_plus_is_openspiels_iteration_by_iteration(game_string):
 
 def test_average_policy_has_the_value_and_exploitability_that_openspiel_measures():
     game, solver = solved(TINY, 7)
-    policy = policy_of_plans(game, solver, solver.average_plans())
+    policy = policy_of_reaches(game, solver, solver.average_reaches())
     best = solver.best_response_values()
     assert sum(best) / 2 == pytest.approx(exploitability.exploitability(game, policy), abs=1e-9)
-    assert rbt_equilibrium.best_response_values(game, policy) == pytest.approx(best, abs=1e-12)
+    assert cfr_plus.best_response_values(game, policy) == pytest.approx(best, abs=1e-12)
     value = expected_game_score.policy_value(game.new_initial_state(), [policy, policy])[0]
     mdp = rbt_tree.build_tree_mdp(game, 0, policy)
-    assert mdp.value(policy.probabilities[0]) == pytest.approx(value, abs=1e-12)
+    assert mdp.value(policy.plans[0]) == pytest.approx(value, abs=1e-12)
     assert mdp.best_response()[0] == pytest.approx(best[0], abs=1e-12)
 
 
 @pytest.mark.parametrize("game_string", (TINY, SMALL, WITHOUT_RULES, X_CAN_WIN_AT_ONCE, MEDIUM))
 def test_the_mixture_of_blocks_is_less_exploitable_than_the_linear_average(game_string):
     game, solver = solved(game_string, 60)
-    plans, (loss_x, loss_o) = rbt_equilibrium.least_exploitable_plans(solver)
+    reaches, (loss_x, loss_o) = cfr_plus.least_exploitable_reaches(solver)
     assert -1e-12 <= (loss_x + loss_o) / 2 < 0.001
     best_x, best_o = solver.best_response_values()
     assert loss_o <= best_x + 1e-12 and loss_x <= best_o + 1e-12
-    measured = rbt_equilibrium.best_response_values(game, policy_of_plans(game, solver, plans))
+    measured = cfr_plus.best_response_values(game, policy_of_reaches(game, solver, reaches))
     assert measured == pytest.approx((loss_o, loss_x), abs=1e-12)
 
 
 def test_openspiel_measures_the_same_exploitability_of_the_mixture():
     game, solver = solved(TINY, 25)
-    plans, losses = rbt_equilibrium.least_exploitable_plans(solver)
-    policy = policy_of_plans(game, solver, plans)
+    reaches, losses = cfr_plus.least_exploitable_reaches(solver)
+    policy = policy_of_reaches(game, solver, reaches)
     assert exploitability.exploitability(game, policy) == pytest.approx(sum(losses) / 2, abs=1e-9)
 
 
@@ -106,8 +103,8 @@ def test_blocks_add_up_to_the_linear_average():
     _, solver = solved(SMALL, 27)
     weights = np.array([sum(range(1, 11)), sum(range(11, 21)), sum(range(21, 28))]) / sum(range(1, 28))
     for player in (0, 1):
-        mixed = rbt_mixture.mixed_plan(solver.game, player, solver.block_plans(player), weights)
-        np.testing.assert_allclose(mixed, solver.average_plan(player), atol=1e-12)
+        mixed = rbt_mixture.mixed_reach(solver.enumerated, player, solver.block_reaches(player), weights)
+        np.testing.assert_allclose(mixed, solver.average_reach(player), atol=1e-12)
 
 
 @pytest.mark.parametrize("start", ("x4o0x8o2x1", "x0o4x8o2"))
@@ -116,7 +113,7 @@ def test_the_pruning_rules_do_not_change_the_value(start):
     for useful_senses in (True, False):
         for forced_wins in (True, False):
             game_string = f"python_rbt(start={start},useful_senses={useful_senses},forced_wins={forced_wins})"
-            _, (loss_x, loss_o) = rbt_equilibrium.least_exploitable_plans(solved(game_string, 60)[1])
+            _, (loss_x, loss_o) = cfr_plus.least_exploitable_reaches(solved(game_string, 60)[1])
             assert (loss_x + loss_o) / 2 < 1e-4
             intervals.append((-loss_x, loss_o))
     assert max(low for low, _ in intervals) <= min(high for _, high in intervals) + 1e-12
@@ -127,19 +124,19 @@ def test_the_number_of_threads_changes_no_bit():
     numba.set_num_threads(numba.config.NUMBA_NUM_THREADS)
     _, together = solved(MEDIUM, 5)
     for player in (0, 1):
-        np.testing.assert_array_equal(alone.average_plan(player), together.average_plan(player))
+        np.testing.assert_array_equal(alone.average_reach(player), together.average_reach(player))
 
 
 def test_a_resumed_run_ends_with_the_same_bits(tmp_path):
     _, whole = solved(MEDIUM, 12)
     checkpoint = tmp_path / "checkpoint.npz"
     for stop_after in (5, 6, 10, 12):
-        solver = CFRPlus(whole.game)
-        rbt_equilibrium.solve(solver, iterations=stop_after, checkpoint=checkpoint)
+        solver = CFRPlus(whole.enumerated)
+        cfr_plus.solve(solver, iterations=stop_after, checkpoint=checkpoint)
     assert solver.best_response_values() == whole.best_response_values()
     for player in (0, 1):
-        np.testing.assert_array_equal(solver.average_plan(player), whole.average_plan(player))
-        resumed_blocks, whole_blocks = solver.block_plans(player), whole.block_plans(player)
+        np.testing.assert_array_equal(solver.average_reach(player), whole.average_reach(player))
+        resumed_blocks, whole_blocks = solver.block_reaches(player), whole.block_reaches(player)
         assert len(resumed_blocks) == len(whole_blocks) == 2
         for resumed_block, whole_block in zip(resumed_blocks, whole_blocks):
             np.testing.assert_array_equal(resumed_block.sequences, whole_block.sequences)
@@ -149,7 +146,7 @@ def test_a_resumed_run_ends_with_the_same_bits(tmp_path):
 def test_stops_at_the_target_and_reports(tmp_path):
     reports = []
     solver = CFRPlus(rbt_tree.enumeration(pyspiel.load_game(SMALL)))
-    rbt_equilibrium.solve(
+    cfr_plus.solve(
         solver,
         iterations=1000,
         target_exploitability=0.01,
@@ -162,9 +159,9 @@ def test_stops_at_the_target_and_reports(tmp_path):
 
 def test_two_solvers_on_one_checkpoint_are_told_so(tmp_path):
     _, solver = solved(SMALL, 2)
-    with storage.locked(tmp_path / "checkpoint.npz"):
-        with pytest.raises(storage.InUseError, match="checkpoint.npz is in use by process"):
-            rbt_equilibrium.solve(solver, iterations=4, checkpoint=tmp_path / "checkpoint.npz")
+    in_use = pytest.raises(storage.InUseError, match="checkpoint.npz is in use by process")
+    with storage.locked(tmp_path / "checkpoint.npz"), in_use:
+        cfr_plus.solve(solver, iterations=4, checkpoint=tmp_path / "checkpoint.npz")
 
 
 def test_bad_checkpoints_are_refused(tmp_path):
@@ -174,17 +171,17 @@ def test_bad_checkpoints_are_refused(tmp_path):
     with pytest.raises(ValueError, match="belongs to .*start=x4o0x8o2x1.*this is .*start=x0o4x8o2x1o7"):
         CFRPlus(rbt_tree.enumeration(pyspiel.load_game(TINY))).restore(checkpoint)
     with pytest.raises(ValueError, match="blocks of 10 iterations; this is .* blocks of 5 iterations"):
-        CFRPlus(solver.game, block=5).restore(checkpoint)
+        CFRPlus(solver.enumerated, block=5).restore(checkpoint)
     with pytest.raises(ValueError, match="at least 1 iteration, not 0"):
-        CFRPlus(solver.game, block=0)
+        CFRPlus(solver.enumerated, block=0)
     content = checkpoint.read_bytes()
     checkpoint.write_bytes(content[: len(content) // 2])
     with pytest.raises(ValueError, match="not a complete checkpoint"):
-        CFRPlus(solver.game).restore(checkpoint)
+        CFRPlus(solver.enumerated).restore(checkpoint)
     middle = content.index(b"regrets_o") + 400
     checkpoint.write_bytes(content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :])
     with pytest.raises(ValueError, match="not a complete checkpoint"):
-        CFRPlus(solver.game).restore(checkpoint)
+        CFRPlus(solver.enumerated).restore(checkpoint)
 
 
 def command(folder, name, *more):
@@ -240,14 +237,14 @@ def test_solving_over_a_checkpoint_needs_consent(tmp_path):
 
 def test_pruned_policy_keeps_the_exploitability_and_survives_its_file(tmp_path):
     game, solver = solved(MEDIUM, 60)
-    policy = rbt_equilibrium.pruned_policy(game, solver.average_plans(), iterations=60)
+    policy = cfr_plus.pruned_policy(game, solver.average_reaches(), iterations=60)
     assert policy.exploitability < sum(solver.best_response_values()) / 2 + 0.003
     path = tmp_path / "policy.bin"
-    rbt_equilibrium.save_policy(policy, path)
-    read = rbt_equilibrium.load_policy(path)
+    policy_file.write(path, policy)
+    read = policy_file.read(path)
     assert read.facts == policy.facts
-    assert rbt_equilibrium.best_response_values(game, read) == rbt_equilibrium.best_response_values(game, policy)
-    arrays = {player: rbt_tree.sequence_probabilities(game, player, read) for player in (0, 1)}
+    assert cfr_plus.best_response_values(game, read) == cfr_plus.best_response_values(game, policy)
+    arrays = {player: rbt_tree.policy_to_plan(game, player, read) for player in (0, 1)}
     assert_same_policy(game, read, rbt_tree.array_policy(game, arrays))
 
 
@@ -263,35 +260,37 @@ def assert_same_policy(game, one, other):
 def test_truncated_and_altered_policy_files_are_refused(tmp_path):
     game, solver = solved(SMALL, 20)
     path = tmp_path / "policy.bin"
-    rbt_equilibrium.save_policy(rbt_equilibrium.pruned_policy(game, solver.average_plans(), iterations=20), path)
+    policy_file.write(path, cfr_plus.pruned_policy(game, solver.average_reaches(), iterations=20))
     content = path.read_bytes()
     body = content.index(b"\n") + 1
     for cut in (0, 1, body // 2, body, len(content) - 1):
         path.write_bytes(content[:cut])
         with pytest.raises(ValueError, match="not an RBT policy file|truncated"):
-            rbt_policy_file.read(path)
+            policy_file.read(path)
     for place in (body, body + (len(content) - body) // 2, len(content) - 1):
         path.write_bytes(content[:place] + bytes([content[place] ^ 8]) + content[place + 1 :])
         with pytest.raises(ValueError, match="altered"):
-            rbt_policy_file.read(path)
+            policy_file.read(path)
     path.write_bytes(content.replace(b'"iterations": 20', b'"iterations": 21'))
     with pytest.raises(ValueError, match="altered"):
-        rbt_policy_file.read(path)
+        policy_file.read(path)
 
 
 def test_a_policy_of_another_game_is_refused():
     game, solver = solved(SMALL, 20)
-    policy = rbt_equilibrium.pruned_policy(game, solver.average_plans())
+    policy = cfr_plus.pruned_policy(game, solver.average_reaches())
     with pytest.raises(ValueError, match="other rules"):
-        rbt_tree.sequence_probabilities(pyspiel.load_game(TINY), 0, policy)
+        rbt_tree.policy_to_plan(pyspiel.load_game(TINY), 0, policy)
 
 
 def test_policies_that_are_not_arrays_are_refused_clearly():
     game = pyspiel.load_game(SMALL)
     general = policy_lib.TabularPolicy(game)
     assert not rbt_tree.knows_opponent(0, general)
-    with pytest.raises(TypeError, match="TabularPolicy would have to be asked at each of the opponent's"):
+    with pytest.raises(TypeError, match="TabularPolicy would have to be asked at each of .* states of o"):
         rbt_tree.build_tree_mdp(game, 0, general)
+    with pytest.raises(TypeError, match="TabularPolicy would have to be asked at each of .* states of x"):
+        rbt_tree.policy_to_plan(game, 0, general)
     with pytest.raises(ValueError, match="missing for player 1"):
         rbt_tree.build_tree_mdp(game, 0, {0: policy_lib.UniformRandomPolicy(game)})
 
@@ -300,12 +299,12 @@ def test_a_changed_policy_is_not_answered_from_the_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("TMDP_SPIEL_CACHE", str(tmp_path))
     monkeypatch.setattr(rbt_tree, "_WORTH_A_FILE", 0)
     game, solver = solved(SMALL, 1)  # the average is the uniform policy
-    policy = rbt_equilibrium.pruned_policy(game, solver.average_plans())
+    policy = cfr_plus.pruned_policy(game, solver.average_reaches())
     support = policy.supports[1]
     weight = np.random.default_rng(7).integers(1, 60000, len(support.weight)).astype(np.uint16)
-    changed = rbt_policy.SupportPolicy(game, (policy.supports[0], dataclasses.replace(support, weight=weight)), {})
+    changed = SupportPolicy(game, (policy.supports[0], dataclasses.replace(support, weight=weight)), {})
     first, second, again = (rbt_tree.build_tree_mdp(game, 0, opponent) for opponent in (policy, changed, policy))
     assert len(list(tmp_path.glob("rbt_mdp_*"))) == 2
-    assert second.best_response()[0] == pytest.approx(rbt_equilibrium.best_response_values(game, changed)[0], abs=1e-12)
+    assert second.best_response()[0] == pytest.approx(cfr_plus.best_response_values(game, changed)[0], abs=1e-12)
     assert np.abs(first.reach - second.reach).max() > 1e-3
     np.testing.assert_array_equal(first.reach, again.reach)

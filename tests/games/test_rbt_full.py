@@ -13,7 +13,7 @@ from open_spiel.python.bots import policy as policy_bot
 
 import tmdp_spiel as ts
 from tmdp_spiel.bounds import widths
-from tmdp_spiel.games.rbt import cfr_plus as rbt_equilibrium, game as rbt, tree as rbt_tree
+from tmdp_spiel.games.rbt import cfr_plus, game as rbt, policy_file, tree as rbt_tree
 from tmdp_spiel.running.score import Score
 from twins.plans import Twins
 
@@ -21,6 +21,9 @@ COUNTS = (
     {"states": 10_646_870, "sequences": 21_257_813, "terminals": 19_268_080, "horizon": 9},
     {"states": 8_910_453, "sequences": 23_681_808, "terminals": 32_639_016, "horizon": 8},
 )
+
+
+pytestmark = pytest.mark.rbt
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -93,9 +96,9 @@ def test_every_state_of_a_sample_has_its_own_string(trees):
 
 
 def test_the_shipped_equilibrium_is_as_good_as_it_says(game):
-    policy = rbt_equilibrium.shipped_policy()
+    policy = policy_file.shipped()
     assert str(policy.game) == str(game)
-    values = rbt_equilibrium.best_response_values(game, policy)
+    values = cfr_plus.best_response_values(game, policy)
     assert sum(values) / 2 == pytest.approx(policy.exploitability, abs=1e-9)
     assert policy.exploitability <= 0.0025
     assert values == pytest.approx((policy.facts["best_response_x"], policy.facts["best_response_o"]), abs=1e-9)
@@ -104,14 +107,14 @@ def test_the_shipped_equilibrium_is_as_good_as_it_says(game):
 
 @pytest.mark.parametrize("player", (0, 1))
 def test_tree_mdp_against_the_shipped_equilibrium(game, player, cache):
-    policy = rbt_equilibrium.shipped_policy()
+    policy = policy_file.shipped()
     mdp = rbt_tree.build_tree_mdp(game, player, policy)
     best = policy.facts[f"best_response_{rbt.MARKS[player]}"]
     value, plan = mdp.best_response()
     assert value == pytest.approx(best, abs=1e-9)
     assert mdp.value(plan) == pytest.approx(best, abs=1e-9)
     assert mdp.num_terminals == COUNTS[player]["terminals"]
-    own = mdp.value(rbt_tree.sequence_probabilities(game, player, policy))
+    own = mdp.value(rbt_tree.policy_to_plan(game, player, policy))
     assert own <= best and own == pytest.approx(best, abs=2 * policy.exploitability)
     files = sorted(cache.iterdir())
     again = rbt_tree.build_tree_mdp(game, player, policy)
@@ -123,7 +126,7 @@ def test_tree_mdp_against_the_shipped_equilibrium(game, player, cache):
 def test_uniform_opponent_is_worth_what_games_against_it_show(game):
     """Sampled episodes of the tree MDP and games of the OpenSpiel game have the same mean return."""
     mdp = rbt_tree.build_tree_mdp(game, 0, policy_lib.UniformRandomPolicy(game))
-    uniform = rbt_tree.sequence_probabilities(game, 0, policy_lib.UniformRandomPolicy(game))
+    uniform = rbt_tree.policy_to_plan(game, 0, policy_lib.UniformRandomPolicy(game))
     rng = np.random.default_rng(4)
     returns = []
     for _ in range(3000):
@@ -135,7 +138,7 @@ def test_uniform_opponent_is_worth_what_games_against_it_show(game):
 
 
 def test_bots_play_the_shipped_equilibrium(game):
-    policy = rbt_equilibrium.shipped_policy()
+    policy = policy_file.shipped()
     rng = np.random.RandomState(6)
     bot = policy_bot.PolicyBot(0, rng, policy)
     returns = []

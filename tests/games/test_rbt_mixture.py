@@ -6,86 +6,90 @@ import pytest
 from open_spiel.python import policy as policy_lib
 from open_spiel.python.algorithms import expected_game_score
 
-from tmdp_spiel.games.rbt import mixture as rbt_mixture, passes as rbt_passes, tree as rbt_tree
+from tmdp_spiel.games.rbt import mixture as rbt_mixture, passes, tree as rbt_tree
+
+pytestmark = pytest.mark.rbt
 
 STARTS = ("x0o4x8o2x1o7", "x4o0x8o2x1", "x0o8x1o4x5o3")
 
 
-def random_policy(tree, rng):
+def random_plan(tree, rng):
     weight = rng.exponential(size=tree.num_sequences) * (rng.random(tree.num_sequences) < 0.6) + 1e-3
     return weight / np.repeat(np.add.reduceat(weight, tree.first_sequence[:-1]), np.diff(tree.first_sequence))
 
 
-def sparse_plan(tree, policy):
-    plan = np.empty(tree.num_sequences)
-    rbt_passes.plan_of_policy(tree.level_start, tree.first_sequence, tree.parent, policy, plan)
-    sequences = np.flatnonzero(plan)
-    return rbt_mixture.SparsePlan(sequences.astype(np.int32), plan[sequences])
+def sparse_reach(tree, plan):
+    reach = np.empty(tree.num_sequences)
+    passes.own_reach(tree.links, plan, reach)
+    sequences = np.flatnonzero(reach)
+    return rbt_mixture.SparseReach(sequences.astype(np.int32), reach[sequences])
 
 
 def enumerated_with_plans(start, player, count, seed):
-    game = rbt_tree.enumeration(pyspiel.load_game(f"python_rbt(start={start})"))
+    enumerated = rbt_tree.enumeration(pyspiel.load_game(f"python_rbt(start={start})"))
     rng = np.random.default_rng(seed)
-    policies = [random_policy(game.trees[player], rng) for _ in range(count)]
-    return game, policies, [sparse_plan(game.trees[player], policy) for policy in policies]
+    plans = [random_plan(enumerated.trees[player], rng) for _ in range(count)]
+    return enumerated, plans, [sparse_reach(enumerated.trees[player], plan) for plan in plans]
 
 
-def loss_of(game, player, plans, weights):
-    return rbt_passes.best_response_value(game, 1 - player, rbt_mixture.mixed_plan(game, player, plans, weights))
+def loss_of(enumerated, player, reaches, weights):
+    return passes.best_response_value(
+        enumerated, 1 - player, rbt_mixture.mixed_reach(enumerated, player, reaches, weights)
+    )
 
 
 @pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("player", (0, 1))
 def test_no_other_mixture_loses_less(start, player):
-    game, _, plans = enumerated_with_plans(start, player, 5, seed=1)
-    mixture = rbt_mixture.least_exploitable(game, player, plans, tolerance=1e-9)
+    enumerated, _, reaches = enumerated_with_plans(start, player, 5, seed=1)
+    mixture = rbt_mixture.least_exploitable(enumerated, player, reaches, tolerance=1e-9)
     assert mixture.weights.sum() == pytest.approx(1.0) and (mixture.weights >= 0).all()
     assert mixture.loss - mixture.bound <= 1e-9
-    assert loss_of(game, player, plans, mixture.weights) == mixture.loss
+    assert loss_of(enumerated, player, reaches, mixture.weights) == mixture.loss
     rng = np.random.default_rng(2)
     others = [
         *np.eye(5),
         *rng.dirichlet(np.ones(5), 100),
         *(0.99 * mixture.weights + 0.01 * rng.dirichlet(np.ones(5), 100)),
     ]
-    assert all(loss_of(game, player, plans, other) >= mixture.bound - 1e-12 for other in others)
+    assert all(loss_of(enumerated, player, reaches, other) >= mixture.bound - 1e-12 for other in others)
 
 
 @pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("player", (0, 1))
 def test_rows_are_what_openspiel_says_the_best_response_wins(start, player):
-    game, policies, plans = enumerated_with_plans(start, player, 3, seed=3)
-    mixed = rbt_mixture.mixed_plan(game, player, plans, np.array([0.2, 0.3, 0.5]))
-    loss, row = rbt_mixture._best_response(game, player, plans, mixed)
+    enumerated, plans, reaches = enumerated_with_plans(start, player, 3, seed=3)
+    mixed = rbt_mixture.mixed_reach(enumerated, player, reaches, np.array([0.2, 0.3, 0.5]))
+    loss, row = rbt_mixture._best_response(enumerated, player, reaches, mixed)
     assert row @ [0.2, 0.3, 0.5] == pytest.approx(loss, abs=1e-12)
-    open_spiel_game = pyspiel.load_game(f"python_rbt(start={start})")
-    opponent_tree = game.trees[1 - player]
+    game = pyspiel.load_game(f"python_rbt(start={start})")
+    opponent_tree = enumerated.trees[1 - player]
     response = np.empty(opponent_tree.num_sequences)
-    rbt_passes.policy_of_plan(
-        opponent_tree.first_sequence, rbt_passes.best_response(game, 1 - player, mixed)[1], response
-    )
-    for policy, won in zip(policies, row):
-        both = rbt_tree.array_policy(open_spiel_game, {player: policy, 1 - player: response})
-        value = expected_game_score.policy_value(open_spiel_game.new_initial_state(), [both, both])[1 - player]
+    passes.plan_of_reach(opponent_tree.links, passes.best_response(enumerated, 1 - player, mixed)[1], response)
+    for plan, won in zip(plans, row):
+        both = rbt_tree.array_policy(game, {player: plan, 1 - player: response})
+        value = expected_game_score.policy_value(game.new_initial_state(), [both, both])[1 - player]
         assert won == pytest.approx(value, abs=1e-12)
 
 
 def test_a_plan_that_all_others_are_worse_than_gets_all_the_weight():
-    game, _, plans = enumerated_with_plans("x0o8x1o4x5o3", 0, 2, seed=4)
+    enumerated, _, reaches = enumerated_with_plans("x0o8x1o4x5o3", 0, 2, seed=4)
     late_start = pyspiel.load_game("python_rbt(start=x0o8x1o4x5o3)")
-    uniform = rbt_tree.plan_of(late_start, 1, policy_lib.UniformRandomPolicy(late_start))
-    value, perfect = rbt_passes.best_response(game, 0, uniform)
+    uniform = rbt_tree.own_reach(late_start, 1, policy_lib.UniformRandomPolicy(late_start))
+    value, perfect = passes.best_response(enumerated, 0, uniform)
     assert value == pytest.approx(1.0, abs=1e-12), "x can win at once, on square 2"
-    plans.insert(1, rbt_mixture.SparsePlan(np.flatnonzero(perfect), perfect[perfect > 0]))
-    mixture = rbt_mixture.least_exploitable(game, 0, plans, tolerance=1e-9)
+    reaches.insert(1, rbt_mixture.SparseReach(np.flatnonzero(perfect), perfect[perfect > 0]))
+    mixture = rbt_mixture.least_exploitable(enumerated, 0, reaches, tolerance=1e-9)
     assert mixture.loss == pytest.approx(-1.0, abs=1e-9)
     assert mixture.weights == pytest.approx([0.0, 1.0, 0.0], abs=1e-6)
 
 
 def test_one_plan_is_its_own_mixture_and_steps_are_reported():
-    game, _, plans = enumerated_with_plans("x4o0x8o2x1", 1, 1, seed=5)
+    enumerated, _, reaches = enumerated_with_plans("x4o0x8o2x1", 1, 1, seed=5)
     steps = []
-    mixture = rbt_mixture.least_exploitable(game, 1, plans, report=lambda step, best: steps.append((step, best.loss)))
+    mixture = rbt_mixture.least_exploitable(
+        enumerated, 1, reaches, report=lambda step, best: steps.append((step, best.loss))
+    )
     assert steps == [(1, mixture.loss)]
     assert mixture.weights.tolist() == [1.0]
     assert mixture.bound == pytest.approx(mixture.loss, abs=1e-12)

@@ -5,8 +5,10 @@ import pyspiel
 import pytest
 from open_spiel.python import policy as policy_lib
 
-from tmdp_spiel.games.rbt import passes as rbt_passes, tree as rbt_tree
-from tmdp_spiel.spiel import build
+from tmdp_spiel.games.rbt import passes, tree as rbt_tree
+from tmdp_spiel.games.rbt.names import RBTNames
+from tmdp_spiel.spiel import build, enumerations
+from tmdp_spiel.trees.decision_tree import StateNames
 
 # Late starts, small enough for a traversal of all histories: o to move, x to move and able to win at once, rules off.
 REDUCED = (
@@ -23,9 +25,22 @@ def load(**parameters):
     return pyspiel.load_game("python_rbt", parameters)
 
 
+@pytest.fixture
+def by_traversal(monkeypatch):
+    """Makes `build` take the ordinary way, through all histories of the OpenSpiel game."""
+    monkeypatch.setattr(enumerations, "_registered", {})
+
+
+def test_the_game_brings_its_enumeration_unless_it_is_told_not_to(monkeypatch):
+    game = load(start="x4o0x8o2x1")
+    assert isinstance(build.build_decision_tree(game, 0).names, RBTNames)
+    monkeypatch.setattr(enumerations, "_registered", {})
+    assert isinstance(build.build_decision_tree(game, 0).names, StateNames)
+
+
 @pytest.mark.parametrize("parameters", REDUCED, ids=str)
 @pytest.mark.parametrize("player", (0, 1))
-def test_equals_the_traversal_of_all_histories_node_for_node(parameters, player):
+def test_equals_the_traversal_of_all_histories_node_for_node(parameters, player, by_traversal):
     game = load(**parameters)
     compiled, traversed = rbt_tree.decision_tree(game, player), build.build_decision_tree(game, player)
     assert compiled.num_states == traversed.num_states
@@ -49,7 +64,7 @@ def successors(tree, sequence):
 
 @pytest.mark.parametrize("parameters", REDUCED[:3], ids=str)
 @pytest.mark.parametrize("player", (0, 1))
-def test_chances_equal_those_of_the_traversal(parameters, player):
+def test_chances_equal_those_of_the_traversal(parameters, player, by_traversal):
     game = load(**parameters)
     for opponent in (policy_lib.UniformRandomPolicy(game), random_policy(game, 1 - player)):
         compiled = rbt_tree.build_tree_mdp(game, player, opponent)
@@ -88,4 +103,4 @@ def test_histories_are_counted_without_visiting_them(parameters):
         visited += 1
         if not state.is_terminal():
             stack.extend(state.child(action) for action in state.legal_actions())
-    assert rbt_passes.num_histories(rbt_tree.enumeration(game)) == visited
+    assert passes.num_histories(rbt_tree.enumeration(game)) == visited
