@@ -17,6 +17,15 @@ print(tmdp_spiel.games.__file__)
 print(tmdp_spiel.load_game("leduc"))
 """
 
+# An editable installation finds games/ by a finder of its own; a plain one has none.
+FROM_THE_CHECKOUT = """
+import sys
+sys.meta_path = [each for each in sys.meta_path if "editable" not in getattr(each, "__module__", "").lower()]
+sys.path_hooks = [each for each in sys.path_hooks if "editable" not in getattr(each, "__module__", "").lower()]
+import tmdp_spiel.games
+print(tmdp_spiel.games.__file__)
+"""
+
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
@@ -52,3 +61,15 @@ def test_the_installed_wheel_imports_outside_the_checkout(wheel, tmp_path):
     assert package == str(tmp_path / "site" / "tmdp_spiel" / "__init__.py")
     assert games == str(tmp_path / "site" / "tmdp_spiel" / "games" / "__init__.py")
     assert game.startswith("leduc_poker")
+
+
+def test_the_checkout_imports_from_its_root_beside_an_installed_wheel():
+    command = [sys.executable, "-c", FROM_THE_CHECKOUT]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str(ROOT / "games" / "__init__.py")
+
+
+def test_the_command_is_installed(wheel):
+    archive = zipfile.ZipFile(wheel)
+    entries = next(name for name in archive.namelist() if name.endswith("entry_points.txt"))
+    assert "tmdp-exploit = tmdp_spiel.spiel.exploit.command:main" in archive.read(entries).decode()

@@ -1,5 +1,10 @@
 """Best responses against fixed, unknown opponents in OpenSpiel games, learned with guarantees."""
 
+import pathlib as _pathlib
+
+if not (_pathlib.Path(__file__).parent / "games").is_dir():  # in a checkout, games/ lies beside the package
+    __path__.append(str(_pathlib.Path(__file__).parents[1]))
+
 import tmdp_spiel.games  # noqa: F401 (registers them)
 from tmdp_spiel.algorithms.amb import AMB
 from tmdp_spiel.algorithms.betting_ucrl import BettingUCRL
