@@ -136,12 +136,12 @@ class _Observer:
         has_tensor = (
             kind.provides_information_state_tensor if self._perfect_recall else kind.provides_observation_tensor
         )
+        self.tensor: np.ndarray | None = None
+        self.dict: dict[str, np.ndarray] = {}
         if has_tensor:
             shape = base.information_state_tensor_shape() if self._perfect_recall else base.observation_tensor_shape()
             self.tensor = np.zeros(int(np.prod(shape)), np.float32)
             self.dict = {"observation": self.tensor.reshape(shape)}
-        else:
-            self.tensor, self.dict = None, {}
 
     def set_from(self, state, player):
         if self.tensor is not None:

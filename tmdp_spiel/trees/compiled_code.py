@@ -37,7 +37,7 @@ def _read(file: pathlib.Path) -> bytes:
 @functools.cache
 def imported_files(file: pathlib.Path) -> frozenset[pathlib.Path]:
     """The files of this package that a file imports itself. Packages' own __init__ files hold no kernels."""
-    found = set()
+    found: set[pathlib.Path] = set()
     for package, names, module in _IMPORT.findall(_read(file).decode()):
         package = package.lstrip(".") or module
         dotted = [package, *(f"{package}.{name}" for name in re.findall(r"\w+", names.partition("#")[0]))]

@@ -31,13 +31,11 @@ def random_tree_mdp(
         impossible_chance: how often a child or an outcome that the rules allow has probability zero.
         returns: what an episode can return, in [0, 1].
     """
-    first_sequence, first_child, parent, reach = (
-        [0],
-        [],
-        [-1] * first_states,
-        list(rng.dirichlet(np.ones(first_states))),
-    )
-    first_outcome, outcome_return, outcome_probability = [0], [], []
+    first_sequence, first_outcome = [0], [0]
+    first_child: list[int] = []
+    parent, reach = [-1] * first_states, list(rng.dirichlet(np.ones(first_states)))
+    outcome_return: list[float] = []
+    outcome_probability: list[float] = []
     state = 0
     while state < len(parent):
         for _ in range(rng.integers(1, max_actions + 1)):
@@ -45,7 +43,9 @@ def random_tree_mdp(
             first_child.append(len(parent))
             children = max(0, min(int(rng.integers(0, max_children + 1)), max_states - len(parent)))
             ends = children == 0 or rng.random() < ending_chance
-            outcomes = rng.choice(returns, size=rng.integers(1, len(returns) + 1), replace=False) if ends else []
+            outcomes = np.empty(0)
+            if ends:
+                outcomes = rng.choice(returns, size=rng.integers(1, len(returns) + 1), replace=False)
             weights = rng.dirichlet(np.ones(children + len(outcomes)))
             possible = rng.random(len(weights)) >= impossible_chance
             possible[rng.integers(len(weights))] = True
@@ -58,14 +58,13 @@ def random_tree_mdp(
         first_sequence.append(len(first_child))
         state += 1
     sequences = len(first_child)
-    first_child = np.array([*first_child, len(parent)], np.int32)
-    first_outcome = np.array([*first_outcome, len(outcome_return)], np.int32)
+    outcome_starts = np.array([*first_outcome, len(outcome_return)], np.int32)
     tree = DecisionTree(
         first_sequence=first_sequence,
-        first_child=first_child,
+        first_child=[*first_child, len(parent)],
         parent=[sequences if sequence < 0 else sequence for sequence in parent],
         action=np.concatenate([np.arange(size) for size in np.diff(first_sequence)]).astype(np.int16),
-        can_end=np.diff(first_outcome)[:-1] > 0,
+        can_end=np.diff(outcome_starts)[:-1] > 0,
         num_terminals=len(outcome_return),
     )
-    return TreeMDP(tree, reach, first_outcome, outcome_return, outcome_probability)
+    return TreeMDP(tree, reach, outcome_starts, outcome_return, outcome_probability)

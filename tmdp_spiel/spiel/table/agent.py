@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pyspiel
-from open_spiel.python import rl_agent, rl_environment
+from open_spiel.python import rl_agent
+from open_spiel.python.rl_environment import ObservationType
 
 from tmdp_spiel.algorithms.catalogue import find_algorithm
 from tmdp_spiel.algorithms.learner import Learner
@@ -15,8 +16,6 @@ from tmdp_spiel.spiel.representatives import representative_states
 from tmdp_spiel.spiel.table.bot import TreeBot
 from tmdp_spiel.spiel.table.seat import Seat
 from tmdp_spiel.trees.decision_tree import DecisionTree
-
-ObservationType = rl_environment.ObservationType
 
 
 class TreeAgent(rl_agent.AbstractAgent):

@@ -51,6 +51,7 @@ class Seat:
             )
         elif evaluate and self._learns:
             self._plan, self._learns = self.learner.recommend(), False
+        assert self._plan is not None
         first, end = tree.first_sequence[state], tree.first_sequence[state + 1]
         if self._plan.dtype == PLAN_DTYPE:
             self.last = int(first + self._plan[state])
