@@ -24,6 +24,7 @@ from absl import app, flags
 
 import tmdp_spiel as ts
 from tmdp_spiel.planning import plain
+from tmdp_spiel.trees import walk
 from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
 
 _GAMES = flags.DEFINE_list(
@@ -93,9 +94,9 @@ def _passes(links, plays, totals, work, forced, plan, reached, number):
     for _ in range(number):
         plain.counts_losses(links, plays, totals, work)
         ending, _, _ = plain.max_ucb_ending(links, work, plays, -1, 1.0, False, 0, 0)
-        plain.force_path(links, ending, forced)
+        walk.force_path(links, ending, forced)
         plain.best_plan(links, work, forced, 0, 0, plan, reached)
-        plain.release_path(links, ending, forced)
+        walk.release_path(links, ending, forced)
 
 
 def _episodes(name: str, mdp: ts.TreeMDP, seconds: float) -> dict:

@@ -3,13 +3,14 @@ import pytest
 from scipy import stats
 
 import tmdp_spiel as ts
-from tmdp_spiel.algorithms.psrl import _KEYS, _gamma, _mean_return, _sequence_value
+from tmdp_spiel.algorithms.psrl import _gamma, _mean_return, _sequence_value
 from tmdp_spiel.running.score import Score
+from tmdp_spiel.trees import ties
 
 
 @pytest.mark.parametrize("shape", [0.3, 0.9, 1.0, 1.5, 4.0, 300.0])
 def test_gamma_draws(shape):
-    draws = [_gamma(shape, 1, time, 7 * _KEYS) for time in range(5000)]
+    draws = [_gamma(shape, 1, time, 7 * ties.DRAWS) for time in range(5000)]
     assert stats.kstest(draws, stats.gamma(shape).cdf).pvalue > 1e-3
 
 

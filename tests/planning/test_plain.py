@@ -5,6 +5,7 @@ import pytest
 
 import tmdp_spiel as ts
 from tmdp_spiel.planning import plain
+from tmdp_spiel.trees import walk
 from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
 from twins import brute_force
 
@@ -31,7 +32,7 @@ def random_visits(rng, mdp):
         ended_on, value = mdp.sample(plan, rng)
         totals[ended_on] += value - 0.5
         while ended_on != tree.num_sequences:
-            state = plain.state_of(tree.links, ended_on)
+            state = walk.state_of(tree.links, ended_on)
             sequence_visits[ended_on] += 1
             state_visits[state] += 1
             ended_on = tree.parent[state]
@@ -41,11 +42,11 @@ def random_visits(rng, mdp):
 def complete(tree, work, forced_sequences, time):
     forced = np.full(tree.num_states, -1, PLAN_DTYPE)
     for sequence in forced_sequences:
-        plain.force_path(tree.links, sequence, forced)
+        walk.force_path(tree.links, sequence, forced)
     plan, reached = np.zeros(tree.num_states, PLAN_DTYPE), np.empty(tree.num_states, np.int32)
     plain.best_plan(tree.links, work, forced, 1, time, plan, reached)
     for sequence in forced_sequences:
-        plain.release_path(tree.links, sequence, forced)
+        walk.release_path(tree.links, sequence, forced)
     assert (forced == -1).all()
     return brute_force.policy_of(tree, plan)
 

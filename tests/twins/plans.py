@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tmdp_spiel.planning import incremental, plain
+from tmdp_spiel.trees import walk
 from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
 
 
@@ -36,13 +37,13 @@ class Twins:
         self.same(plain_loss, plain_wide, loss, wide, lam)
         number = incremental.best_plan(links, estimates, self.forced, self.seed, time, self.plan, self.reached)
         ending, _, plain_loss, plain_wide = plain.second_ending(links, self.work, plays, -1, *arguments)
-        second, loss, wide = incremental.second_sequence(
+        second, deviation, loss, wide = incremental.second_ending(
             links, estimates, self.deviations, self.plan, self.reached, number, *arguments
         )
         assert (ending < 0) == (second < 0)
         if second >= 0:
             self.same(plain_loss, plain_wide, loss, wide, lam)
-        return lead, second
+        return lead, deviation if deviation >= 0 else second
 
     @staticmethod
     def same(plain_loss, plain_wide, loss, wide, lam):
@@ -54,11 +55,11 @@ class Twins:
 
     def play(self, through, lam, time, rng):
         """One episode of the best policy through a sequence."""
-        plain.force_path(self.links, through, self.forced)
+        walk.force_path(self.links, through, self.forced)
         number = incremental.best_plan(
             self.links, self.estimates, self.forced, self.seed, time, self.plan, self.reached
         )
-        plain.release_path(self.links, through, self.forced)
+        walk.release_path(self.links, through, self.forced)
         ended_on, value = self.mdp.sample(self.plan, rng)
         states = self.reached[:number]
         self.estimates.plays[self.tree.first_sequence[states] + self.plan[states]] += 1

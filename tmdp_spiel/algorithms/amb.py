@@ -11,10 +11,11 @@ import collections
 import numba
 import numpy as np
 
-from tmdp_spiel.algorithms.path_learner import PlanLearner, follow_plan, rescore_plan
+from tmdp_spiel.algorithms.path_learner import PlanLearner, rescore_plan
 from tmdp_spiel.trees import checks, ties
 from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
 from tmdp_spiel.trees.kernels import kernel
+from tmdp_spiel.trees.walk import follow_plan
 
 # One entry per sequence. upper, lower: running averages, not clipped to [0, 1];  active: not eliminated
 Estimates = collections.namedtuple("Estimates", ["visits", "upper", "lower", "active"])
@@ -89,12 +90,9 @@ def _choose(links, estimates, plan, state, seed):
         if not estimates.active[j]:
             continue
         wide = min(estimates.upper[j], 1.0) - max(estimates.lower[j], 0.0)
-        if wide > widest:
-            lead, widest, tied = j, wide, 1
-        elif wide == widest:
-            tied += 1
-            if ties.uniform(seed, time, j) * tied < 1.0:
-                lead = j
+        takes, tied = ties.takes_lead(wide, widest, tied, seed, time, j)
+        if takes:
+            lead, widest = j, wide
     plan[state] = lead - links.first_sequence[state]
 
 

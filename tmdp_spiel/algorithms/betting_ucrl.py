@@ -1,4 +1,4 @@
-"""Optimism with certified bounds: upper bounds on the best values that hold at all times, and a learner that plays by them.
+"""Optimism with certified bounds: on the best values, from above, at all times; and a learner that plays by them.
 
 UCRL on the tree (Auer, Jaksch and Ortner, NeurIPS 2008) with bounds by betting (Waudby-Smith and Ramdas, JRSS B, 2024);
 proven in docs/theory.md, section 8. For a sequence j let X be what follows it: the return if the episode ends, V*(c) if
@@ -7,8 +7,8 @@ after n visits the capital
 
     K(m) = product over the visits of 1 + f (m - X) / (1 - m).
 
-At m = Q*(j) it is a martingale, and ever reaches 1 / delta with probability at most delta. K grows with m and falls with
-X, so upper bounds in the place of V*(c) only make it smaller: the least m that they refute is above Q*(j).
+At m = Q*(j) it is a martingale, and ever reaches 1 / delta with probability at most delta. K grows with m and falls
+with X, so upper bounds in the place of V*(c) only make it smaller: the least m that they refute is above Q*(j).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import math
 import numba
 import numpy as np
 
-from tmdp_spiel.algorithms.path_learner import follow_plan, rescore_plan
+from tmdp_spiel.algorithms.path_learner import rescore_plan
 from tmdp_spiel.algorithms.transition_model import (
     BoundsLearner,
     choose_by,
@@ -29,9 +29,9 @@ from tmdp_spiel.algorithms.transition_model import (
     state_bound,
     state_visits,
 )
-from tmdp_spiel.trees import checks
+from tmdp_spiel.trees import checks, walk
 from tmdp_spiel.trees.kernels import kernel
-from tmdp_spiel.trees.tree_mdp import child_range
+from tmdp_spiel.trees.walk import follow_plan
 
 _STAKES = 14  # f = 0.9, 0.45, ...: one is near the best for every variance and up to 10^9 visits
 _LARGEST_STAKE = 0.9
@@ -55,7 +55,7 @@ class BettingUCRL(BoundsLearner):
     def __init__(self, tree, *, delta: float = 0.05, seed: int = 0):
         super().__init__(tree, seed, lower=False)
         self.delta = checks.probability("delta", delta)
-        most_children = max(int(np.diff(tree.first_child).max()), int(tree.first_child[0]))
+        most_children = tree.room.children
         self._memory = Memory(
             model=self._model,
             upper=self._upper,
@@ -75,11 +75,11 @@ class BettingUCRL(BoundsLearner):
     def upper_bound(self, delta: float) -> float:
         """What no policy is worth more than, in [0, 1], with probability 1 - delta after all episodes at once."""
         log_confidence = self._log_confidence(checks.probability("delta", delta))
-        return float(_bound_all(self.tree.links, self._memory._replace(log_confidence=log_confidence))[-1])
+        return float(_bound_all(self.tree.links, self._memory._replace(log_confidence=log_confidence))[self.tree.root])
 
     def estimate(self) -> float:
         """The empirical value of the empirically best plan, in [0, 1]. As the best of many, it errs upwards."""
-        return float(self._memory.means[-1])
+        return float(self._memory.means[self.tree.root])
 
     def _recommend_at(self, states):
         return greedy_plan(self.tree.links, self._model, self._memory.means, self.seed, states)
@@ -112,12 +112,14 @@ def _log_capital(memory, children, ended, total, squares, stake, mean):
 def _bound(links, memory, sequence):
     """The least mean found to be refuted at delta / (number of bounds), by any of the stakes at 1 / _STAKES of that."""
     model, upper = memory.model, memory.upper
-    low, high = child_range(links, sequence)
-    ended = np.int64(model.visits[sequence])
-    for child in range(low, high):
+    ended, followers = np.int64(model.visits[sequence]), 0
+    child, end = walk.children(links, sequence)
+    while child != end:
         number = state_visits(links, model.visits, child)
-        memory.numbers[child - low], memory.values[child - low] = number, state_bound(links, upper, child)
+        memory.numbers[followers], memory.values[followers] = number, state_bound(links, upper, child)
         ended -= number
+        followers += 1
+        child = walk.next_child(links, child)
     total, squares = model.returns[sequence], model.squares[sequence]
     needed = memory.log_confidence + np.log(_STAKES)
     below, above = min(1.0, empirical_mean(links, model, upper, sequence)), 1.0
@@ -127,7 +129,7 @@ def _bound(links, memory, sequence):
             break
         stake, refuted = _LARGEST_STAKE, False
         for _ in range(_STAKES):
-            if _log_capital(memory, high - low, ended, total, squares, stake, middle) >= needed:
+            if _log_capital(memory, followers, ended, total, squares, stake, middle) >= needed:
                 refuted = True
                 break
             stake /= 2.0
@@ -154,11 +156,13 @@ def _bound_all(links, memory):
         memory.plan,
         memory.path,
     )
-    for sequence in range(len(upper) - 2, -1, -1):
-        if memory.model.visits[sequence] > 0:
-            upper[sequence] = _bound(links, fresh, sequence)
-    if memory.model.visits[len(upper) - 1] > 0:
-        upper[len(upper) - 1] = _bound(links, fresh, len(upper) - 1)
+    for state in range(len(links.parent) - 1, -1, -1):
+        for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+            if memory.model.visits[j] > 0:
+                upper[j] = _bound(links, fresh, j)
+    root = walk.root(links)
+    if memory.model.visits[root] > 0:
+        upper[root] = _bound(links, fresh, root)
     return upper
 
 
@@ -174,11 +178,11 @@ def _refresh(links, memory, sequence):
 
 @kernel
 def _take_in(links, memory, length, value):
-    record(memory.model, memory.path, length, value)
+    record(links, memory.model, memory.path, length, value)
     for at in range(length - 1, -1, -1):
         _refresh(links, memory, memory.path.sequences[at])
         choose_by(links, memory.model, memory.upper, memory.plan, memory.path.states[at], memory.seed)
-    _refresh(links, memory, len(links.can_end))
+    _refresh(links, memory, walk.root(links))
 
 
 @numba.njit(cache=True)

@@ -11,10 +11,11 @@ import collections
 import numba
 import numpy as np
 
-from tmdp_spiel.algorithms.path_learner import follow_plan, rescore_plan
+from tmdp_spiel.algorithms.path_learner import rescore_plan
 from tmdp_spiel.algorithms.transition_model import BoundsLearner, choose_by, empirical_mean, greedy_plan, record
-from tmdp_spiel.trees import checks
+from tmdp_spiel.trees import checks, walk
 from tmdp_spiel.trees.kernels import kernel
+from tmdp_spiel.trees.walk import follow_plan
 
 Memory = collections.namedtuple("Memory", ["model", "upper", "lower", "epsilon", "delta", "seed", "plan", "path"])
 
@@ -44,7 +45,7 @@ class BPIUCRL(BoundsLearner):
 
     @property
     def stopped(self) -> bool:
-        return bool(_has_stopped(self._memory))
+        return bool(_has_stopped(self.tree.links, self._memory))
 
     def _recommend_at(self, states):
         return greedy_plan(self.tree.links, self._model, self._lower, self.seed, states)
@@ -54,8 +55,8 @@ class BPIUCRL(BoundsLearner):
 
 
 @kernel
-def _has_stopped(memory):
-    root = len(memory.upper) - 1
+def _has_stopped(links, memory):
+    root = walk.root(links)
     return memory.upper[root] - memory.lower[root] <= memory.epsilon
 
 
@@ -73,18 +74,18 @@ def _refresh(links, memory, sequence):
 
 @kernel
 def _take_in(links, memory, length, value):
-    record(memory.model, memory.path, length, value)
+    record(links, memory.model, memory.path, length, value)
     for at in range(length - 1, -1, -1):
         _refresh(links, memory, memory.path.sequences[at])
         choose_by(links, memory.model, memory.upper, memory.plan, memory.path.states[at], memory.seed)
-    _refresh(links, memory, len(links.can_end))
+    _refresh(links, memory, walk.root(links))
 
 
 @numba.njit(cache=True)
 def _play(links, chances, memory, values, rng, number):
     total = 0.0
     for played in range(number):
-        if _has_stopped(memory):
+        if _has_stopped(links, memory):
             return played, total
         total += values[len(values) - 1]
         length, outcome = follow_plan(links, chances, memory.plan, rng.random(), memory.path)

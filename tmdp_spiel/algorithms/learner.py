@@ -11,9 +11,9 @@ import typing
 import numpy as np
 
 from tmdp_spiel.algorithms import hyper_parameters
-from tmdp_spiel.planning.plain import state_of
 from tmdp_spiel.trees.decision_tree import PLAN_DTYPE, DecisionTree
 from tmdp_spiel.trees.tree_mdp import TreeMDP
+from tmdp_spiel.trees.walk import state_of
 
 
 class Learner(abc.ABC):
@@ -61,7 +61,7 @@ class Learner(abc.ABC):
     def learn(self, ended_on: int, value: float) -> None:
         """Takes in an episode of plan().
 
-        ended_on: the sequence it ended on, num_sequences if before any own decision. value: its return in [0, 1].
+        ended_on: the sequence it ended on, tree.root if before any own decision. value: its return in [0, 1].
         """
         ended_on, value = self._checked(ended_on, value)
         self._update(ended_on, value)
@@ -123,17 +123,17 @@ class Learner(abc.ABC):
         value = float(value)
         if not (math.isfinite(value) and 0.0 <= value <= 1.0):
             raise ValueError(f"the return of an episode must be rescaled to [0, 1], not {value}")
-        if int(ended_on) != ended_on or not 0 <= ended_on <= tree.num_sequences:
+        if int(ended_on) != ended_on or not 0 <= ended_on <= max(tree.root, tree.sequence_end - 1):
             raise ValueError(
-                f"an episode ends on a sequence 0 .. {tree.num_sequences - 1}, or on the root {tree.num_sequences}, "
-                f"not on {ended_on}"
+                f"an episode ends on a sequence up to {tree.sequence_end - 1}, or on the root {tree.root}, not on "
+                f"{ended_on}"
             )
         ended_on = int(ended_on)
-        can_end = tree.root_can_end if ended_on == tree.num_sequences else tree.can_end[ended_on]
+        can_end = tree.root_can_end if ended_on == tree.root else tree.can_end[ended_on]
         if not can_end:
             raise ValueError(f"no episode can end on sequence {ended_on}")
         plan, sequence = self.plan(), ended_on
-        while sequence != tree.num_sequences:
+        while sequence != tree.root:
             state = state_of(tree.links, sequence)
             index = sequence - tree.first_sequence[state]
             if (plan[state] != index) if plan.dtype == PLAN_DTYPE else (plan[sequence] <= 0):

@@ -11,7 +11,8 @@ from tmdp_spiel.algorithms.learner import Learner
 from tmdp_spiel.trees import checks, ties
 from tmdp_spiel.trees.decision_tree import PLAN_DTYPE, DecisionTree
 from tmdp_spiel.trees.kernels import kernel
-from tmdp_spiel.trees.tree_mdp import deterministic_value, sample_deterministic
+from tmdp_spiel.trees.tree_mdp import deterministic_value
+from tmdp_spiel.trees.walk import sample_deterministic
 
 # The progress of a round, in an array so that compiled code can advance it.
 ROUND, PLANNED, PLAYED, STOPPED, BEST, RIVAL = range(6)
@@ -116,21 +117,14 @@ def _prepare(record, epsilon, delta, seed, progress):
     if progress[ROUND] <= arms:
         progress[BEST], progress[PLANNED] = progress[ROUND] - 1, 1
         return
-    best, best_mean, tied = -1, -np.inf, 0
-    for arm in range(arms):
-        if means[arm] > best_mean:
-            best, best_mean, tied = arm, means[arm], 1
-        elif means[arm] == best_mean:
-            tied += 1
-            if ties.uniform(seed, progress[ROUND], arm) * tied < 1.0:
-                best = arm
+    best = ties.argmax(means, 0, arms, seed, progress[ROUND])
     lam = np.sqrt(0.5 * (np.log(1.25 * arms / delta) + 4.0 * np.log(progress[ROUND])))
     rival, upper = -1, -np.inf
     for arm in range(arms):
         if means[arm] + lam * widths[arm] > upper and arm != best:
             rival, upper = arm, means[arm] + lam * widths[arm]
     progress[BEST], progress[RIVAL] = best, rival
-    if rival < 0 or upper - (best_mean - lam * widths[best]) < epsilon:
+    if rival < 0 or upper - (means[best] - lam * widths[best]) < epsilon:
         progress[STOPPED] = 1
     else:
         progress[PLANNED] = 2

@@ -13,7 +13,7 @@ from tmdp_spiel.planning import incremental
 from tmdp_spiel.planning.plain import width
 from tmdp_spiel.trees import checks
 from tmdp_spiel.trees.kernels import kernel
-from tmdp_spiel.trees.tree_mdp import sample_deterministic
+from tmdp_spiel.trees.walk import sample_deterministic
 
 # The progress of a batch, in an array so that compiled code can advance it.
 BATCH, PLANNED, PLAYED, STOPPED = range(4)

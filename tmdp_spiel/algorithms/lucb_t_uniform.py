@@ -18,10 +18,10 @@ from tmdp_spiel.algorithms.lucb_t import BATCH, PLANNED, PLAYED, STOPPED, next_p
 from tmdp_spiel.algorithms.policy_arms import Policy, new_policy, policy_value
 from tmdp_spiel.bounds import widths
 from tmdp_spiel.planning import plain
-from tmdp_spiel.trees import checks
+from tmdp_spiel.trees import checks, walk
 from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
 from tmdp_spiel.trees.kernels import kernel, tree_pass
-from tmdp_spiel.trees.tree_mdp import sample_deterministic
+from tmdp_spiel.trees.walk import sample_deterministic
 
 FULL = 4  # in the progress array, after LUCB-T's: a history has no room for another outcome
 
@@ -67,8 +67,8 @@ class LUCBTUniform(Learner):
         sequences, endings = tree.num_sequences, np.flatnonzero(tree.can_end)
         if len(endings) > MAX_ENDINGS:
             raise ValueError(
-                f"LUCB-T-Uniform keeps a table of every pair of ending sequences and this tree has {len(endings):,}, more "
-                f"than {MAX_ENDINGS:,}; LUCBT does without"
+                f"LUCB-T-Uniform keeps a table of every pair of ending sequences and this tree has {len(endings):,}, "
+                f"more than {MAX_ENDINGS:,}; LUCBT does without"
             )
         ending_of = np.full(sequences, -1, np.int32)
         ending_of[endings] = np.arange(len(endings))
@@ -173,17 +173,13 @@ def _losses(links, data, history, like):
             total = 0.0
             if links.can_end[j]:
                 total = _first_outcomes(data, history, j, like) / count if data.plays[j] >= count else -np.inf
-            for child in range(links.first_child[j], links.first_child[j + 1]):
-                total += value[child]
+            total = walk.add_children(links, j, value, total)
             local_loss[j] = total
             best = max(best, total)
         value[state] = best
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             local_loss[j] = best - local_loss[j] if local_loss[j] > -np.inf else np.inf
-    total = 0.0
-    for state in range(links.first_child[0]):
-        total += value[state]
-    return total
+    return walk.add_children(links, walk.root(links), value, 0.0)
 
 
 @tree_pass
@@ -207,18 +203,18 @@ def _list_classes(data):
 @tree_pass
 def _plan_through(links, data, ending, deviation, episodes, policy):
     """The best policy under the current losses that plays the ending and, if it is not -1, the deviation."""
-    plain.force_path(links, ending, data.forced)
+    walk.force_path(links, ending, data.forced)
     if deviation >= 0:
-        plain.force_path(links, deviation, data.forced)
+        walk.force_path(links, deviation, data.forced)
     policy.number[0] = plain.best_plan(links, data.work, data.forced, data.seed, episodes, policy.plan, policy.reached)
-    plain.release_path(links, ending, data.forced)
+    walk.release_path(links, ending, data.forced)
     if deviation >= 0:
-        plain.release_path(links, deviation, data.forced)
+        walk.release_path(links, deviation, data.forced)
 
 
 @kernel
 def _best_of_class(links, data, history, like, episodes):
-    """The best ending of exactly n(like) plays, with the losses of its class left in the workspace: (ending, estimate)."""
+    """The best ending of exactly n(like) plays: (ending, estimate). Leaves the losses of its class in the workspace."""
     value = _losses(links, data, history, like)
     ending, loss, _ = plain.max_ucb_ending(
         links, data.work, data.plays, data.plays[data.endings[like]], 0.0, False, data.seed, episodes
@@ -228,9 +224,10 @@ def _best_of_class(links, data, history, like, episodes):
 
 @tree_pass
 def _best_policy(links, data, history, episodes, policy):
-    """Fills in the best policy of all classes: (its place among them, their number). Leaves its losses in the workspace.
+    """Fills in the best policy of all classes: (its place among them, their number).
 
-    While a sequence is unplayed it is the best policy through one such, and its place -1.
+    Leaves the losses of its class in the workspace. While a sequence is unplayed it is the best policy through one such,
+    and its place -1.
     """
     number = _list_classes(data)
     if data.plays[data.endings[data.classes[0]]] == 0:
@@ -263,9 +260,7 @@ def _prepare(links, memory, episodes):
     best_plays = data.plays[data.endings[data.classes[best]]]
 
     # The rival in the class of the first policy itself, whose losses are in place.
-    value = 0.0
-    for state in range(links.first_child[0]):
-        value += data.work.value[state]
+    value = walk.add_children(links, walk.root(links), data.work.value, 0.0)
     plain.whole_best_plan(links, data.work, data.seed, episodes)
     for at in range(first.number[0]):
         data.work.plan[first.reached[at]] = first.plan[first.reached[at]]
@@ -280,7 +275,7 @@ def _prepare(links, memory, episodes):
         bound = data.class_value[at] + lam * plain.width(data.plays[data.endings[data.classes[at]]], False)
         if at != best and bound > upper:
             rival, upper = at, bound
-    root = data.sum[len(links.can_end)] / episodes
+    root = data.sum[walk.root(links)] / episodes
     lower = min(data.class_value[best] + root, 1.0) - lam * plain.width(best_plays, False)
     if upper == -np.inf or lower >= upper + root - memory.epsilon:
         progress[STOPPED] = 1
@@ -312,7 +307,7 @@ def _take_in(links, memory, ended_on, value):
         if links.can_end[played]:
             _see_one_play_more(data, history, data.ending_of[played])
     data.sum[ended_on] += value
-    if ended_on < len(links.can_end) and value != 0.0:
+    if ended_on != walk.root(links) and value != 0.0:
         last = history.start[ended_on] + history.number[ended_on]
         history.at[last] = data.plays[ended_on]
         history.total[last] = data.sum[ended_on]

@@ -13,7 +13,7 @@ import numba
 import numpy as np
 
 from tmdp_spiel.algorithms.kl_ball import largest_mean, smallest_mean
-from tmdp_spiel.algorithms.path_learner import follow_plan, rescore_plan
+from tmdp_spiel.algorithms.path_learner import rescore_plan
 from tmdp_spiel.algorithms.transition_model import (
     BoundsLearner,
     choose_by,
@@ -22,10 +22,10 @@ from tmdp_spiel.algorithms.transition_model import (
     state_bound,
     state_visits,
 )
-from tmdp_spiel.trees import checks, ties
+from tmdp_spiel.trees import checks, ties, walk
 from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
 from tmdp_spiel.trees.kernels import kernel, tree_pass
-from tmdp_spiel.trees.tree_mdp import child_range
+from tmdp_spiel.trees.walk import follow_plan
 
 # log_confidence: ln(3 (B K)^H / delta);  outcomes: B;  root_can_end: as in the tree
 Settings = collections.namedtuple("Settings", ["epsilon", "log_confidence", "outcomes", "root_can_end", "seed"])
@@ -82,7 +82,7 @@ class MDPGapE(BoundsLearner):
     def _refresh_root(self):
         """The root's own interval is not needed for playing."""
         if self.episodes > 0:
-            _refresh(self.tree.links, self._memory, self.tree.num_sequences)
+            _refresh(self.tree.links, self._memory, self.tree.root)
 
     def _recommend_at(self, states):
         return _recommended(self.tree.links, self._memory, states)
@@ -94,9 +94,9 @@ class MDPGapE(BoundsLearner):
 @numba.njit(cache=True)
 def _most_followers(links, root_can_end):
     """B, the most things that can follow one sequence: child states, a win and a loss."""
-    most = links.first_child[0] + 2 * root_can_end
+    most = walk.num_children(links, walk.root(links)) + 2 * root_can_end
     for j in range(len(links.can_end)):
-        most = max(most, links.first_child[j + 1] - links.first_child[j] + 2 * links.can_end[j])
+        most = max(most, walk.num_children(links, j) + 2 * links.can_end[j])
     return most
 
 
@@ -114,14 +114,15 @@ def _radius(settings, visits):
 def _fill_ball(links, model, bound, settings, ball, sequence):
     """What follows a sequence: (its child states with their bounds, then a win and a loss); returns how many."""
     visits = model.visits[sequence]
-    low, high = child_range(links, sequence)
     number, ended = 0, visits
-    for child in range(low, high):
+    child, end = walk.children(links, sequence)
+    while child != end:
         went_on = state_visits(links, model.visits, child)
         ended -= went_on
         ball.weights[number], ball.values[number] = went_on / visits, state_bound(links, bound, child)
         number += 1
-    if settings.root_can_end if sequence == len(links.can_end) else links.can_end[sequence]:
+        child = walk.next_child(links, child)
+    if settings.root_can_end if sequence == walk.root(links) else links.can_end[sequence]:
         won = model.returns[sequence] / visits
         ball.weights[number], ball.values[number] = won, 1.0
         ball.weights[number + 1], ball.values[number + 1] = max(ended / visits - won, 0.0), 0.0
@@ -149,27 +150,22 @@ def _guess_and_rival(links, memory, state):
     upper, lower, seed = memory.upper, memory.lower, memory.settings.seed
     time = state_visits(links, memory.model.visits, state)
     first, end = links.first_sequence[state], links.first_sequence[state + 1]
-    guess, least, tied = np.int64(first), np.inf, 0
+    guess, best, tied = np.int64(first), -np.inf, 0
     for j in range(first, end):
         others = -np.inf
         for other in range(first, end):
             if other != j:
                 others = max(others, upper[other])
-        regret = others - lower[j]
-        if regret < least:
-            guess, least, tied = np.int64(j), regret, 1
-        elif regret == least:
-            tied += 1
-            if ties.uniform(seed, time, j) * tied < 1.0:
-                guess = np.int64(j)
+        takes, tied = ties.takes_lead(lower[j] - others, best, tied, seed, time, j)
+        if takes:
+            guess, best = np.int64(j), lower[j] - others
     rival, best, tied = np.int64(-1), -np.inf, 0
     for j in range(first, end):
-        if j != guess and upper[j] > best:
-            rival, best, tied = np.int64(j), upper[j], 1
-        elif j != guess and upper[j] == best:
-            tied += 1
-            if ties.uniform(seed, time, j) * tied < 1.0:
-                rival = np.int64(j)
+        if j == guess:
+            continue
+        takes, tied = ties.takes_lead(upper[j], best, tied, seed, time, j)
+        if takes:
+            rival, best = np.int64(j), upper[j]
     return guess, rival
 
 
@@ -178,7 +174,7 @@ def _recommended(links, memory, states):
     """UGapE's best guess at first states, the largest lower bound at others."""
     plan = np.empty(len(states), PLAN_DTYPE)
     for at, state in enumerate(states):
-        if state < links.first_child[0]:
+        if walk.is_first(links, state):
             guess, _ = _guess_and_rival(links, memory, state)
             plan[at] = guess - links.first_sequence[state]
         else:
@@ -203,17 +199,19 @@ def _is_certain(links, memory):
     With one first state this is the rule of the source.
     """
     ball, settings = memory.ball, memory.settings
-    visits = memory.model.visits[len(links.can_end)]
-    mean, ended = 0.0, 1.0
-    for state in range(links.first_child[0]):
+    visits = memory.model.visits[walk.root(links)]
+    number, mean, ended = 0, 0.0, 1.0
+    state, end = walk.children(links, walk.root(links))
+    while state != end:
         guess, rival = _guess_and_rival(links, memory, state)
-        ball.weights[state] = state_visits(links, memory.model.visits, state) / visits
-        ball.values[state] = max(memory.upper[rival] - memory.lower[guess], 0.0) if rival >= 0 else 0.0
-        mean += ball.weights[state] * ball.values[state]
-        ended -= ball.weights[state]
+        ball.weights[number] = state_visits(links, memory.model.visits, state) / visits
+        ball.values[number] = max(memory.upper[rival] - memory.lower[guess], 0.0) if rival >= 0 else 0.0
+        mean += ball.weights[number] * ball.values[number]
+        ended -= ball.weights[number]
+        number += 1
+        state = walk.next_child(links, state)
     if mean > settings.epsilon:
         return False
-    number = np.int64(links.first_child[0])
     if settings.root_can_end:
         ball.weights[number], ball.values[number] = max(ended, 0.0), 0.0
         number += 1
@@ -223,7 +221,7 @@ def _is_certain(links, memory):
 @tree_pass
 def _take_in(links, memory, length, value):
     path = memory.path
-    record(memory.model, path, length, value)
+    record(links, memory.model, path, length, value)
     for at in range(length - 1, -1, -1):
         _refresh(links, memory, path.sequences[at])
         if at > 0:

@@ -11,7 +11,7 @@ import collections
 import numba
 import numpy as np
 
-from tmdp_spiel.algorithms.path_learner import follow_plan, rescore_plan
+from tmdp_spiel.algorithms.path_learner import rescore_plan
 from tmdp_spiel.algorithms.transition_model import (
     BoundsLearner,
     choose_by,
@@ -20,8 +20,9 @@ from tmdp_spiel.algorithms.transition_model import (
     state_bound,
     state_visits,
 )
-from tmdp_spiel.trees import checks
+from tmdp_spiel.trees import checks, walk
 from tmdp_spiel.trees.kernels import kernel
+from tmdp_spiel.trees.walk import follow_plan
 
 # The model as of the last refresh of each sequence. model: as in transition_model;  went_on: int32[S], state visits
 Snapshot = collections.namedtuple("Snapshot", ["model", "went_on"])
@@ -68,8 +69,10 @@ def _take_snapshot(links, model, snapshot, sequence):
     snapshot.model.visits[sequence] = model.visits[sequence]
     snapshot.model.returns[sequence] = model.returns[sequence]
     snapshot.model.squares[sequence] = model.squares[sequence]
-    for child in range(links.first_child[sequence], links.first_child[sequence + 1]):
+    child, end = walk.children(links, sequence)
+    while child != end:
         snapshot.went_on[child] = state_visits(links, model.visits, child)
+        child = walk.next_child(links, child)
 
 
 @kernel
@@ -77,10 +80,12 @@ def _optimistic(links, snapshot, upper, bonus, sequence):
     """U = min(1, p-hat . V + c1 sqrt(Var(p-hat, V) iota / n) + c3 iota / n), in the model of the last refresh."""
     visits = snapshot.model.visits[sequence]
     total, squares = snapshot.model.returns[sequence], snapshot.model.squares[sequence]
-    for child in range(links.first_child[sequence], links.first_child[sequence + 1]):
+    child, end = walk.children(links, sequence)
+    while child != end:
         value = state_bound(links, upper, child)
         total += snapshot.went_on[child] * value
         squares += snapshot.went_on[child] * value * value
+        child = walk.next_child(links, child)
     mean = total / visits
     variance = max(squares / visits - mean * mean, 0.0)
     return min(1.0, mean + bonus.c1 * np.sqrt(variance * bonus.iota / visits) + bonus.c3 * bonus.iota / visits)
@@ -90,7 +95,7 @@ def _optimistic(links, snapshot, upper, bonus, sequence):
 def _take_in(links, memory, length, value):
     """After an episode that doubled some count: refreshes the model there, and the bounds above."""
     model, path = memory.model, memory.path
-    record(model, path, length, value)
+    record(links, model, path, length, value)
     changed = False
     for at in range(length - 1, -1, -1):
         j = path.sequences[at]

@@ -11,7 +11,6 @@ import collections
 import numba
 import numpy as np
 
-from tmdp_spiel.algorithms.path_learner import trace_back
 from tmdp_spiel.algorithms.regret_matching import (
     RegretMatcher,
     mark_stale,
@@ -22,7 +21,7 @@ from tmdp_spiel.algorithms.regret_matching import (
 )
 from tmdp_spiel.trees import checks
 from tmdp_spiel.trees.kernels import kernel
-from tmdp_spiel.trees.tree_mdp import follow_chance
+from tmdp_spiel.trees.walk import children, follow_chance, next_child, root, trace_back
 
 # regrets, endings, average: one entry per sequence;  endings: the sequences at or below it that can end an episode
 Memory = collections.namedtuple("Memory", ["regrets", "endings", "average", "k", "path"])
@@ -66,9 +65,11 @@ def _endings_below(links):
     endings = np.empty(len(links.can_end), np.int32)
     for j in range(len(endings) - 1, -1, -1):
         endings[j] = links.can_end[j]
-        low, high = links.first_child[j], links.first_child[j + 1]
-        for below in range(links.first_sequence[low], links.first_sequence[high]):
-            endings[j] += endings[below]
+        child, end = children(links, j)
+        while child != end:
+            for below in range(links.first_sequence[child], links.first_sequence[child + 1]):
+                endings[j] += endings[below]
+            child = next_child(links, child)
     return endings
 
 
@@ -168,7 +169,7 @@ def _play(links, chances, memory, scale, values, episodes, rng, number):
         weight = _weight(memory.k, episode)
         total += weight * values.exploring + (1.0 - weight) * values.played[len(values.played) - 1]
         h_weight, y_weight = weight, 1.0 - weight
-        j, rest, length = np.int64(len(links.can_end)), rng.random(), 0
+        j, rest, length = root(links), rng.random(), 0
         while True:
             state, outcome, rest = follow_chance(links, chances, j, rest)
             if outcome >= 0:

@@ -11,7 +11,6 @@ import collections
 import numba
 import numpy as np
 
-from tmdp_spiel.algorithms.path_learner import trace_back
 from tmdp_spiel.algorithms.regret_matching import (
     RegretMatcher,
     explored,
@@ -23,7 +22,7 @@ from tmdp_spiel.algorithms.regret_matching import (
 )
 from tmdp_spiel.trees import checks
 from tmdp_spiel.trees.kernels import kernel
-from tmdp_spiel.trees.tree_mdp import follow_chance
+from tmdp_spiel.trees.walk import follow_chance, root, trace_back
 
 # regrets, average: one entry per sequence;
 # sampled, reached: scratch, one entry per own decision of an episode, the products of mu and of sigma before it
@@ -116,7 +115,7 @@ def _play(links, chances, memory, scale, values, rng, number):
     total = 0.0
     for _ in range(number):
         total += values.played[len(values.played) - 1]
-        j, rest, length = np.int64(len(links.can_end)), rng.random(), 0
+        j, rest, length = root(links), rng.random(), 0
         while True:
             state, outcome, rest = follow_chance(links, chances, j, rest)
             if outcome >= 0:

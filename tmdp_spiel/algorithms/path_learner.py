@@ -8,20 +8,15 @@ the learner. A recommended plan is measured by walking what it reaches.
 from __future__ import annotations
 
 import abc
-import collections
+import typing
 
 import numba
 import numpy as np
 
 from tmdp_spiel.algorithms.learner import Learner
-from tmdp_spiel.planning.plain import state_of
-from tmdp_spiel.trees import ties
+from tmdp_spiel.trees import ties, walk
 from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
 from tmdp_spiel.trees.kernels import kernel
-from tmdp_spiel.trees.tree_mdp import follow_chance
-
-# The own decisions of one episode in order, at most `horizon` many.
-Path = collections.namedtuple("Path", ["states", "sequences"])
 
 
 class PathLearner(Learner):
@@ -32,7 +27,7 @@ class PathLearner(Learner):
 
     def __init__(self, tree, seed):
         super().__init__(tree, seed)
-        self._path = Path(np.empty(tree.horizon, np.int32), np.empty(tree.horizon, np.int32))
+        self._path = walk.new_path(tree.horizon)
 
     @abc.abstractmethod
     def new_values(self, mdp) -> np.ndarray:
@@ -42,7 +37,7 @@ class PathLearner(Learner):
 class PlanLearner(PathLearner):
     """A PathLearner that plays a deterministic plan, at first any action anywhere; what it learns is in _memory."""
 
-    _memory: tuple
+    _memory: typing.Any
 
     def __init__(self, tree, seed):
         super().__init__(tree, seed)
@@ -61,7 +56,7 @@ class PlanLearner(PathLearner):
 
     def _update(self, ended_on, value):
         take_in, _ = self._compiled()
-        take_in(self.tree.links, self._memory, trace_back(self.tree.links, ended_on, self._path), value)
+        take_in(self.tree.links, self._memory, walk.trace_back(self.tree.links, ended_on, self._path), value)
 
     def _play(self, mdp, values, rng, episodes):
         _, play = self._compiled()
@@ -86,26 +81,24 @@ def reached_value(links, chances, plan_at) -> float:
 
     plan_at(states): the plan's action index at each of these states.
     """
-    total = chances.ending_value[len(links.can_end)]
-    states = np.arange(links.first_child[0], dtype=np.int32)
+    root = walk.root(links)
+    total, states = chances.ending_value[root], _children(links, np.array([root], np.int32))
     while len(states):
         sequences = links.first_sequence[states] + plan_at(states)
         total += chances.ending_value[sequences].sum()
-        states = _children(links.first_child, sequences)
+        states = _children(links, sequences)
     return float(total)
 
 
 @numba.njit(cache=True)
-def _children(first_child, sequences):
+def _children(links, sequences):
     number = 0
     for j in sequences:
-        number += first_child[j + 1] - first_child[j]
+        number += walk.num_children(links, j)
     children = np.empty(number, np.int32)
     number = 0
     for j in sequences:
-        for child in range(first_child[j], first_child[j + 1]):
-            children[number] = child
-            number += 1
+        number = walk.list_children(links, j, children, number)
     return children
 
 
@@ -120,56 +113,9 @@ def random_plan(links, seed):
 
 
 @kernel
-def trace_back(links, ended_on, path):
-    """Fills the path that leads to a sequence; returns its length."""
-    root = len(links.can_end)
-    length = 0
-    sequence = np.int64(ended_on)
-    while sequence != root:
-        length += 1
-        sequence = np.int64(links.parent[state_of(links, sequence)])
-    sequence = np.int64(ended_on)
-    for at in range(length - 1, -1, -1):
-        state = state_of(links, sequence)
-        path.states[at], path.sequences[at] = state, sequence
-        sequence = np.int64(links.parent[state])
-    return length
-
-
-@kernel
-def follow_plan(links, chances, plan, uniform, path):
-    """One episode of a deterministic plan from one uniform draw: fills the path; returns (its length, outcome)."""
-    j, rest, length = np.int64(len(links.can_end)), uniform, 0
-    while True:
-        state, outcome, rest = follow_chance(links, chances, j, rest)
-        if outcome >= 0:
-            return length, outcome
-        j = np.int64(links.first_sequence[state] + plan[state])
-        path.states[length], path.sequences[length] = state, j
-        length += 1
-
-
-@kernel
-def best_sequence(links, scores, state, seed, time):
-    """The sequence of the state with the largest score, ties uniformly at random."""
-    lead, best, tied = np.int64(-1), -np.inf, 0
-    for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
-        if scores[j] > best:
-            lead, best, tied = np.int64(j), scores[j], 1
-        elif scores[j] == best:
-            tied += 1
-            if ties.uniform(seed, time, j) * tied < 1.0:
-                lead = np.int64(j)
-    return lead
-
-
-@kernel
 def sequence_value(links, chances, values, sequence):
-    """Q(j) = ending value of j + sum over child states c of V(c)."""
-    total = chances.ending_value[sequence]
-    for child in range(links.first_child[sequence], links.first_child[sequence + 1]):
-        total += values[child]
-    return total
+    """Q(j) = ending value of j + sum over child states c of V(c); V if j is the root."""
+    return walk.add_children(links, sequence, values, chances.ending_value[sequence])
 
 
 @numba.njit(cache=True)
@@ -179,17 +125,8 @@ def plan_values(links, chances, plan):
     values = np.empty(states + 1)
     for state in range(states - 1, -1, -1):
         values[state] = sequence_value(links, chances, values, links.first_sequence[state] + plan[state])
-    values[states] = root_value(links, chances, values)
+    values[states] = sequence_value(links, chances, values, walk.root(links))
     return values
-
-
-@kernel
-def root_value(links, chances, values):
-    """V = what episodes without an own decision return + sum over the first states of V(s)."""
-    total = chances.ending_value[len(links.can_end)]
-    for state in range(links.first_child[0]):
-        total += values[state]
-    return total
 
 
 @kernel

@@ -1,8 +1,9 @@
 """What LUCB-T and UCB-T share: every policy an arm, all arms judged on shared data.
 
 The estimate of all policies at once (R(j) and n(j) per sequence), and the plans that maximise it or its upper bound.
-R(j) sums return - baseline over the episodes that ended on j: the estimate is unbiased for any baseline, but what was never
-seen counts as a return of `baseline`. An adaptive baseline follows what the learner has been winning: docs/theory.md, section 4.
+R(j) sums return - baseline over the episodes that ended on j: the estimate is unbiased for any baseline, but what was
+never seen counts as a return of `baseline`. An adaptive baseline follows what the learner has been winning: section 4
+of docs/theory.md.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from tmdp_spiel.algorithms.learner import Learner
 from tmdp_spiel.bounds import widths
 from tmdp_spiel.planning import incremental, plain
-from tmdp_spiel.trees import checks
+from tmdp_spiel.trees import checks, walk
 from tmdp_spiel.trees.decision_tree import PLAN_DTYPE, DecisionTree
 from tmdp_spiel.trees.kernels import kernel, tree_pass
 
@@ -23,7 +24,7 @@ ESTIMATORS = ("counts", "transitions")
 _LEAST_EPISODES = 16  # before an adaptive baseline is set for the first time
 
 # estimates: see `incremental`;  state_visits, sequence_visits, work: for estimator="transitions", else empty;
-# forced, stack: scratch, one entry per state;  root_total: what episodes without an own decision returned above baseline
+# forced, stack: scratch, one entry per state;  root_total: what episodes without an own decision returned above it
 Arms = collections.namedtuple(
     "Arms",
     [
@@ -39,8 +40,8 @@ Arms = collections.namedtuple(
         "seed",
     ],
 )
-# value: float64[1];  for an adaptive one, else empty: ended: int32[J + 1], the episodes that ended on each sequence, the
-# root last;  recent: float64[3], returns and number of the episodes since it was set, and the number before
+# value: float64[1];  for an adaptive one, else empty: ended: int32[J + 1], the episodes that ended on each sequence and
+# on the root;  recent: float64[3], returns and number of the episodes since it was set, and the number before
 Baseline = collections.namedtuple("Baseline", ["value", "ended", "recent"])
 # A policy, worked out at the states it can reach: plan[s] for s in reached[: number[0]].
 Policy = collections.namedtuple("Policy", ["plan", "reached", "number"])
@@ -56,8 +57,8 @@ class PolicyArms(Learner):
     bound:     "theory", the width of Theorem 1, or "simple", that of the paper's experiments with constant c
     union:     for "theory": "tight" or as in the "paper"; see `confidence`
     estimator: "counts", which Theorem 1 is about, or "transitions", products of empirical transition probabilities
-    baseline:  the return that something never seen counts as, in [0, 1]; or "adaptive": the mean return since it was last
-               set, which is done whenever the episodes have doubled. 0 for "theory", which needs it, and 1/2 for "simple"
+    baseline:  the return that something never seen counts as, in [0, 1]; or "adaptive": the mean return since it was
+               last set, whenever the episodes have doubled. 0 for "theory", which needs it, and 1/2 for "simple"
     optimistic: treat a sequence never played as played once, instead of playing each once first
     """
 
@@ -163,7 +164,7 @@ def max_ucb_ending(links, arms, lam, time):
 def best_plan(links, arms, through, time, policy):
     """The empirically best policy, or the best of those that play the sequence `through` if it is not -1."""
     if through >= 0:
-        plain.force_path(links, through, arms.forced)
+        walk.force_path(links, through, arms.forced)
     if uses_transitions(arms):
         policy.number[0] = plain.best_plan(links, arms.work, arms.forced, arms.seed, time, policy.plan, policy.reached)
     else:
@@ -171,7 +172,7 @@ def best_plan(links, arms, through, time, policy):
             links, arms.estimates, arms.forced, arms.seed, time, policy.plan, policy.reached
         )
     if through >= 0:
-        plain.release_path(links, through, arms.forced)
+        walk.release_path(links, through, arms.forced)
 
 
 @kernel
@@ -180,12 +181,11 @@ def second_plan(links, arms, deviations, first, lam, time, policy):
     they reach: (whether there is one, its loss, its width)."""
     if uses_transitions(arms):
         plain.whole_best_plan(links, arms.work, arms.seed, time)
-        sequence, deviation, loss, wide = plain.second_ending(
+        ending, deviation, loss, wide = plain.second_ending(
             links, arms.work, arms.estimates.plays, -1, lam, arms.optimistic, arms.seed, time
         )
-        sequence = deviation if deviation >= 0 else sequence
     else:
-        sequence, loss, wide = incremental.second_sequence(
+        ending, deviation, loss, wide = incremental.second_ending(
             links,
             arms.estimates,
             deviations,
@@ -197,9 +197,9 @@ def second_plan(links, arms, deviations, first, lam, time, policy):
             arms.seed,
             time,
         )
-    if sequence >= 0:
-        best_plan(links, arms, sequence, time, policy)
-    return sequence >= 0, loss, wide
+    if ending >= 0:
+        best_plan(links, arms, deviation if deviation >= 0 else ending, time, policy)
+    return ending >= 0, loss, wide
 
 
 @numba.njit(cache=True)
@@ -217,7 +217,7 @@ def whole_best_plan(links, arms, episodes):
 @kernel
 def least_plays(links, arms, policy):
     """n(pi): the plays of the policy's least-played ending."""
-    least = np.iinfo(np.int64).max
+    least = np.int64(np.iinfo(np.int64).max)
     for at in range(policy.number[0]):
         j = links.first_sequence[policy.reached[at]] + policy.plan[policy.reached[at]]
         if links.can_end[j]:
@@ -228,7 +228,7 @@ def least_plays(links, arms, policy):
 @kernel
 def policy_value(links, chances, policy):
     """V(pi) on the [0, 1] scale, exactly."""
-    total = chances.ending_value[len(links.can_end)]
+    total = chances.ending_value[walk.root(links)]
     for at in range(policy.number[0]):
         total += chances.ending_value[links.first_sequence[policy.reached[at]] + policy.plan[policy.reached[at]]]
     return total
@@ -239,7 +239,7 @@ def take_in(links, arms, policy, ended_on, value, lam):
     """An episode of the policy: n(j) + 1 for every j it can reach, R + return - baseline where it ended."""
     estimates = arms.estimates
     gain = value - arms.baseline.value[0]
-    if ended_on == len(links.can_end):
+    if ended_on == walk.root(links):
         arms.root_total[0] += gain
     else:
         estimates.totals[ended_on] += gain
@@ -248,8 +248,8 @@ def take_in(links, arms, policy, ended_on, value, lam):
         estimates.plays[links.first_sequence[state] + policy.plan[state]] += 1
     if uses_transitions(arms):
         sequence = np.int64(ended_on)
-        while sequence != len(links.can_end):
-            state = plain.state_of(links, sequence)
+        while sequence != walk.root(links):
+            state = walk.state_of(links, sequence)
             arms.sequence_visits[sequence] += 1
             arms.state_visits[state] += 1
             sequence = np.int64(links.parent[state])
@@ -282,4 +282,4 @@ def rebase(links, arms, value):
     for j in range(len(links.can_end)):
         if ended[j] > 0:
             arms.estimates.totals[j] += shift * ended[j]
-    arms.root_total[0] += shift * ended[len(links.can_end)]
+    arms.root_total[0] += shift * ended[walk.root(links)]

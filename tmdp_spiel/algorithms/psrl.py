@@ -7,24 +7,15 @@ import collections
 import numba
 import numpy as np
 
-from tmdp_spiel.algorithms.path_learner import (
-    PlanLearner,
-    follow_plan,
-    rescore_plan,
-    root_value,
-    sequence_value,
-    trace_back,
-)
+from tmdp_spiel.algorithms.path_learner import PlanLearner, rescore_plan, sequence_value
 from tmdp_spiel.algorithms.transition_model import new_model, record, state_visits
-from tmdp_spiel.trees import checks, ties
+from tmdp_spiel.trees import checks, ties, walk
 from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
 from tmdp_spiel.trees.kernels import kernel, tree_pass
 from tmdp_spiel.trees.tree_mdp import deterministic_value
+from tmdp_spiel.trees.walk import follow_plan, trace_back
 
-# Draws per random variable, at most, so that each has keys of its own.
-_KEYS = 256
-
-# One entry per state. means: V(s) in the posterior mean;  values: V(s) in the draw;  order: scratch, the visited states,
+# One entry per state. means: V(s) in the posterior mean;  values: V(s) in the draw;  order: scratch, visited states,
 # parents first;  redrawn: int64[1], the episodes after which all visited states were last drawn
 Memory = collections.namedtuple(
     "Memory", ["model", "means", "values", "order", "redrawn", "prior", "lazy", "seed", "plan", "path"]
@@ -103,7 +94,7 @@ def _gamma(shape, seed, time, key):
     boost = uniform ** (1.0 / shape) if shape < 1.0 else 1.0
     d = (shape + 1.0 if shape < 1.0 else shape) - 1.0 / 3.0
     draw = d
-    for attempt in range(1, _KEYS - 2, 3):
+    for attempt in range(1, ties.DRAWS - 2, 3):
         radius = np.sqrt(-2.0 * np.log(1.0 - ties.uniform(seed, time, key + attempt)))
         normal = radius * np.cos(2.0 * np.pi * ties.uniform(seed, time, key + attempt + 1))
         v = 1.0 + normal / np.sqrt(9.0 * d)
@@ -119,7 +110,7 @@ def _gamma(shape, seed, time, key):
 
 @kernel
 def _mean_return(model, sequence, ended, prior, seed, time, key):
-    """The mean return of the endings of a sequence: a draw, or its posterior mean if time is negative."""
+    """The mean return of the endings of a sequence: a draw from two streams of keys, its mean if time is negative."""
     total = ended + 2.0 * prior
     mean = (model.returns[sequence] + prior) / total
     if time < 0:
@@ -127,7 +118,7 @@ def _mean_return(model, sequence, ended, prior, seed, time, key):
     variance = ((model.squares[sequence] + prior) / total - mean * mean) / (total + 1.0)
     weight = mean * (1.0 - mean) / variance - 1.0
     wins = _gamma(weight * mean, seed, time, key)
-    return wins / (wins + _gamma(weight * (1.0 - mean), seed, time, key + _KEYS))
+    return wins / (wins + _gamma(weight * (1.0 - mean), seed, time, key + ties.DRAWS))
 
 
 @kernel
@@ -135,34 +126,33 @@ def _child_value(links, memory, values, child, went_on, time):
     """V of a child state; in lazy draws, a draw from Beta(prior, prior) if it was never visited."""
     if went_on > 0 or time < 0 or not memory.lazy:
         return values[child]
-    key = (len(links.parent) + 3 * len(links.can_end) + 2 * np.int64(child)) * _KEYS
-    wins = _gamma(memory.prior, memory.seed, time, key)
-    return wins / (wins + _gamma(memory.prior, memory.seed, time, key + _KEYS))
+    wins = _gamma(memory.prior, memory.seed, time, ties.value_stream(links, child, 0))
+    return wins / (wins + _gamma(memory.prior, memory.seed, time, ties.value_stream(links, child, 1)))
 
 
 @kernel
 def _sequence_value(links, memory, values, sequence, time):
     """The value after a sequence, in a draw of what follows it or, if time is negative, in its posterior mean."""
     model, prior, seed = memory.model, memory.prior, memory.seed
-    states = len(links.parent)
     ended = model.visits[sequence]
-    total, weights = 0.0, 0.0
-    low, high = links.first_child[sequence], links.first_child[sequence + 1]
-    for child in range(low, high):
+    total, weights, followers = 0.0, 0.0, walk.num_children(links, sequence)
+    child, end = walk.children(links, sequence)
+    while child != end:
         went_on = state_visits(links, model.visits, child)
         ended -= went_on
         weight = went_on + prior
-        if time >= 0 and (high - low > 1 or links.can_end[sequence]):
-            weight = _gamma(weight, seed, time, child * _KEYS)
+        if time >= 0 and (followers > 1 or links.can_end[sequence]):
+            weight = _gamma(weight, seed, time, ties.weight_stream(child))
         weights += weight
         total += weight * _child_value(links, memory, values, child, went_on, time)
+        child = walk.next_child(links, child)
     if links.can_end[sequence]:
-        key = (states + 3 * np.int64(sequence)) * _KEYS
         weight = ended + prior
-        if time >= 0 and high > low:
-            weight = _gamma(weight, seed, time, key)
+        if time >= 0 and followers > 0:
+            weight = _gamma(weight, seed, time, ties.ending_stream(links, sequence, 0))
         weights += weight
-        total += weight * _mean_return(model, sequence, ended, prior, seed, time, key + _KEYS)
+        key = ties.ending_stream(links, sequence, 1)
+        total += weight * _mean_return(model, sequence, ended, prior, seed, time, key)
     return total / weights
 
 
@@ -200,30 +190,33 @@ def _mean_plan(links, memory, states):
 @kernel
 def _take_in(links, memory, length, value):
     """Counts an episode; the posterior means change along its path. Those of unvisited states are 1/2."""
-    record(memory.model, memory.path, length, value)
+    record(links, memory.model, memory.path, length, value)
     for at in range(length - 1, -1, -1):
         state = memory.path.states[at]
         _, memory.means[state] = _best_action(links, memory, memory.means, state, -1)
 
 
+@kernel
+def _list_followers(links, memory, sequence, number):
+    """As walk.list_children, for those child states that were visited."""
+    child, end = walk.children(links, sequence)
+    while child != end:
+        if state_visits(links, memory.model.visits, child) > 0:
+            memory.order[number] = child
+            number += 1
+        child = walk.next_child(links, child)
+    return number
+
+
 @tree_pass
 def _list_visited(links, memory):
     """Fills `order` with the visited states, parents first; returns how many there are."""
-    visits, order = memory.model.visits, memory.order
-    number = 0
-    for state in range(links.first_child[0]):
-        if state_visits(links, visits, state) > 0:
-            order[number] = state
-            number += 1
-    at = 0
+    number, at = _list_followers(links, memory, walk.root(links), 0), 0
     while at < number:
-        state = order[at]
+        state = memory.order[at]
         at += 1
-        first, end = links.first_sequence[state], links.first_sequence[state + 1]
-        for child in range(links.first_child[first], links.first_child[end]):
-            if state_visits(links, visits, child) > 0:
-                order[number] = child
-                number += 1
+        for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+            number = _list_followers(links, memory, j, number)
     return number
 
 
@@ -247,7 +240,7 @@ def _rescore_listed(links, chances, memory, number, values):
     for at in range(number - 1, -1, -1):
         state = memory.order[at]
         values[state] = sequence_value(links, chances, values, links.first_sequence[state] + memory.plan[state])
-    values[len(values) - 1] = root_value(links, chances, values)
+    values[len(values) - 1] = sequence_value(links, chances, values, walk.root(links))
 
 
 @numba.njit(cache=True)

@@ -10,8 +10,8 @@ import collections
 import numba
 import numpy as np
 
-from tmdp_spiel.algorithms.path_learner import PathLearner, root_value, sequence_value
-from tmdp_spiel.trees import checks
+from tmdp_spiel.algorithms.path_learner import PathLearner, sequence_value
+from tmdp_spiel.trees import checks, walk
 from tmdp_spiel.trees.kernels import kernel
 
 RECOMMENDS = ("average", "current")
@@ -118,7 +118,7 @@ def matched_values(links, chances, regrets, exploration):
     values = np.empty(states + 1)
     for state in range(states - 1, -1, -1):
         values[state] = state_value(links, chances, regrets, exploration, values, state)
-    values[states] = root_value(links, chances, values)
+    values[states] = sequence_value(links, chances, values, walk.root(links))
     return values
 
 
@@ -128,28 +128,32 @@ def mark_stale(path, length, stale):
         stale[path.states[at]] = True
 
 
+@kernel
+def _list_stale(links, stale, sequence, order, number):
+    """As walk.list_children, for those child states that are stale."""
+    child, end = walk.children(links, sequence)
+    while child != end:
+        if stale[child]:
+            order[number] = child
+            number += 1
+        child = walk.next_child(links, child)
+    return number
+
+
 @numba.njit(cache=True)
 def rescore_stale(links, chances, regrets, stale, values):
     """Brings V(s) of the matched policy up to date at the stale states. The states above a stale one are stale."""
     order = np.empty(len(stale), np.int32)
-    number = 0
-    for state in range(links.first_child[0]):
-        if stale[state]:
-            order[number] = state
-            number += 1
-    at = 0
+    number, at = _list_stale(links, stale, walk.root(links), order, 0), 0
     while at < number:
         state = order[at]
         at += 1
-        first, end = links.first_sequence[state], links.first_sequence[state + 1]
-        for child in range(links.first_child[first], links.first_child[end]):
-            if stale[child]:
-                order[number] = child
-                number += 1
+        for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+            number = _list_stale(links, stale, j, order, number)
     for at in range(number - 1, -1, -1):
         stale[order[at]] = False
         values[order[at]] = state_value(links, chances, regrets, 0.0, values, order[at])
-    values[len(values) - 1] = root_value(links, chances, values)
+    values[len(values) - 1] = sequence_value(links, chances, values, walk.root(links))
 
 
 @numba.njit(cache=True)

@@ -12,7 +12,7 @@ import collections
 import numba
 import numpy as np
 
-from tmdp_spiel.algorithms.path_learner import follow_plan, rescore_plan
+from tmdp_spiel.algorithms.path_learner import rescore_plan
 from tmdp_spiel.algorithms.transition_model import (
     BoundsLearner,
     choose_by,
@@ -22,8 +22,9 @@ from tmdp_spiel.algorithms.transition_model import (
     state_bound,
     state_visits,
 )
-from tmdp_spiel.trees import checks
+from tmdp_spiel.trees import checks, walk
 from tmdp_spiel.trees.kernels import kernel
+from tmdp_spiel.trees.walk import follow_plan
 
 VARIANTS = ("strong_euler", "euler", "ucbvi_bf")
 STRONG_EULER, EULER, UCBVI_BF = range(3)
@@ -76,14 +77,14 @@ def _squared_doubt(links, model, upper, lower, bonus, sequence, log):
     always 1; the others: sum p-hat(c) (U(c) - L(c))^2.
     """
     total = 0.0
-    for child in range(links.first_child[sequence], links.first_child[sequence + 1]):
+    child, end = walk.children(links, sequence)
+    while child != end:
         visits = state_visits(links, model.visits, child)
-        if visits == 0:
-            continue
-        if bonus.variant == UCBVI_BF:
+        if visits > 0 and bonus.variant == UCBVI_BF:
             total += visits * min(1.0, log * log / visits)
-        else:
+        elif visits > 0:
             total += visits * (state_bound(links, upper, child) - state_bound(links, lower, child)) ** 2
+        child = walk.next_child(links, child)
     return total / model.visits[sequence]
 
 
@@ -99,7 +100,7 @@ def _width(links, model, upper, lower, bonus, sequence, variance):
     log = bonus.log_confidence + (np.log(visits) if bonus.variant == STRONG_EULER else 0.0)
     doubt = _squared_doubt(links, model, upper, lower, bonus, sequence, log)
     if bonus.variant == STRONG_EULER:
-        followers = links.first_child[sequence + 1] - links.first_child[sequence] + links.can_end[sequence]
+        followers = walk.num_children(links, sequence) + links.can_end[sequence]
         width = np.sqrt(2.0 * variance * log / visits) + np.sqrt(followers * doubt * log / visits)
         return bonus.c * (width + 8.0 * (1.0 + followers) * log / (3.0 * visits))
     if bonus.variant == EULER:
@@ -122,7 +123,7 @@ def _refresh(links, memory, sequence):
 
 @kernel
 def _take_in(links, memory, length, value):
-    record(memory.model, memory.path, length, value)
+    record(links, memory.model, memory.path, length, value)
     for at in range(length - 1, -1, -1):
         _refresh(links, memory, memory.path.sequences[at])
         choose_by(links, memory.model, memory.upper, memory.plan, memory.path.states[at], memory.seed)

@@ -10,10 +10,10 @@ import collections
 import numba
 import numpy as np
 
-from tmdp_spiel.algorithms.path_learner import PlanLearner, best_sequence
+from tmdp_spiel.algorithms.path_learner import PlanLearner
+from tmdp_spiel.trees import ties, walk
 from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
 from tmdp_spiel.trees.kernels import kernel
-from tmdp_spiel.trees.tree_mdp import child_range
 
 # One entry per sequence, the root last. visits: int32, episodes through it;  returns, squares: float64, sums of the
 # returns of the episodes that ended on it, and of their squares. A state's visits are the sum over its sequences.
@@ -55,9 +55,9 @@ class BoundsLearner(PlanLearner):
 
 
 @kernel
-def record(model, path, length, value):
-    """Counts an episode."""
-    last = np.int64(len(model.visits) - 1)
+def record(links, model, path, length, value):
+    """Counts an episode, at the root and at every sequence of its path."""
+    last = walk.root(links)
     model.visits[last] += 1
     for at in range(length):
         last = np.int64(path.sequences[at])
@@ -90,9 +90,10 @@ def empirical_mean(links, model, bound, sequence):
     (R(j) + sum over child states c of visits(c) max over a of bound(c, a)) / visits(j)
     """
     total = model.returns[sequence]
-    low, high = child_range(links, sequence)
-    for child in range(low, high):
+    child, end = walk.children(links, sequence)
+    while child != end:
         total += state_visits(links, model.visits, child) * state_bound(links, bound, child)
+        child = walk.next_child(links, child)
     return total / model.visits[sequence]
 
 
@@ -100,11 +101,12 @@ def empirical_mean(links, model, bound, sequence):
 def empirical_moments(links, model, bound, sequence):
     """Mean and variance of what followed the sequence; see empirical_mean."""
     total, squares = model.returns[sequence], model.squares[sequence]
-    low, high = child_range(links, sequence)
-    for child in range(low, high):
+    child, end = walk.children(links, sequence)
+    while child != end:
         went_on, value = state_visits(links, model.visits, child), state_bound(links, bound, child)
         total += went_on * value
         squares += went_on * value * value
+        child = walk.next_child(links, child)
     mean = total / model.visits[sequence]
     return mean, max(squares / model.visits[sequence] - mean * mean, 0.0)
 
@@ -113,7 +115,8 @@ def empirical_moments(links, model, bound, sequence):
 def greedy_action(links, model, bound, state, seed):
     """The index of an action of the largest bound, ties at random."""
     time = state_visits(links, model.visits, state)
-    return best_sequence(links, bound, state, seed, time) - links.first_sequence[state]
+    first = links.first_sequence[state]
+    return ties.argmax(bound, first, links.first_sequence[state + 1], seed, time) - first
 
 
 @kernel

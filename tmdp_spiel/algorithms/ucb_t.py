@@ -10,7 +10,7 @@ import numpy as np
 from tmdp_spiel.algorithms import policy_arms
 from tmdp_spiel.bounds import widths
 from tmdp_spiel.trees.kernels import kernel
-from tmdp_spiel.trees.tree_mdp import sample_deterministic
+from tmdp_spiel.trees.walk import sample_deterministic
 
 Memory = collections.namedtuple("Memory", ["arms", "schedule", "policy"])
 
@@ -65,7 +65,7 @@ class UCBT(policy_arms.PolicyArms):
 
 @kernel
 def _choose(links, memory, episodes):
-    """Lines 3 to 6: pi^t = argmax over pi of ucb^t(pi, delta_U(t)), unplayed sequences first; unless it is chosen already."""
+    """Lines 3 to 6: pi^t = argmax over pi of ucb^t(pi, delta_U(t)), unplayed sequences first; unless chosen already."""
     arms, policy = memory.arms, memory.policy
     if policy.number[0] > 0:
         return

@@ -7,10 +7,11 @@ import collections
 import numba
 import numpy as np
 
-from tmdp_spiel.algorithms.path_learner import PlanLearner, follow_plan, rescore_plan
+from tmdp_spiel.algorithms.path_learner import PlanLearner, rescore_plan
 from tmdp_spiel.trees import checks, ties
 from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
 from tmdp_spiel.trees.kernels import kernel
+from tmdp_spiel.trees.walk import follow_plan
 
 # visits, returns: one entry per sequence, the episodes through it and the sum of their returns;  c: on the [0, 1] scale
 Memory = collections.namedtuple("Memory", ["visits", "returns", "c", "seed", "plan", "path"])
@@ -57,12 +58,9 @@ def _choose(links, visits, returns, c, state, seed):
     lead, best, tied = links.first_sequence[state], -np.inf, 0
     for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
         score = returns[j] / visits[j] + wide / np.sqrt(visits[j]) if visits[j] > 0 else np.inf
-        if score > best:
-            lead, best, tied = j, score, 1
-        elif score == best:
-            tied += 1
-            if ties.uniform(seed, total, j) * tied < 1.0:
-                lead = j
+        takes, tied = ties.takes_lead(score, best, tied, seed, total, j)
+        if takes:
+            lead, best = j, score
     return lead - links.first_sequence[state]
 
 
@@ -83,12 +81,9 @@ def _greedy_plan(links, visits, returns, seed, states):
         lead, best, tied = 0, -np.inf, 0
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             mean = returns[j] / visits[j] if visits[j] > 0 else -1.0
-            if mean > best:
-                lead, best, tied = j, mean, 1
-            elif mean == best:
-                tied += 1
-                if ties.uniform(seed, 0, j) * tied < 1.0:
-                    lead = j
+            takes, tied = ties.takes_lead(mean, best, tied, seed, 0, j)
+            if takes:
+                lead, best = j, mean
         plan[at] = lead - links.first_sequence[state]
     return plan
 

@@ -1,4 +1,4 @@
-"""The exact plans of `planning` for the counts estimate, recomputing only what has changed.
+"""The exact plans of `plain` for the counts estimate, recomputing only what has changed.
 
 Playing a policy changes the counts of the sequences that it can reach, nothing else. Every state therefore keeps
 
@@ -21,7 +21,7 @@ import numba
 import numpy as np
 
 from tmdp_spiel.planning.plain import beats, width
-from tmdp_spiel.trees import ties
+from tmdp_spiel.trees import ties, walk
 from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
 from tmdp_spiel.trees.kernels import kernel, tree_pass
 
@@ -36,8 +36,6 @@ Estimates = collections.namedtuple("Estimates", ["plays", "totals", "nodes", "so
 # below, aside: the cheapest deviation from the plan at or below the state, and off the path to it;
 # below_where, aside_where: the sequence that deviates
 Deviations = collections.namedtuple("Deviations", ["first_position", "below", "below_where", "aside", "aside_where"])
-
-_DESCENT_KEY = 1 << 41
 
 
 def new_deviations(tree) -> Deviations:
@@ -78,8 +76,10 @@ def sequence_values(links, estimates, state):
     first = links.first_sequence[state]
     for j in range(first, links.first_sequence[state + 1]):
         total = totals[j] / plays[j] if plays[j] > 0 else 0.0
-        for child in range(links.first_child[j], links.first_child[j + 1]):
+        child, end = walk.children(links, j)
+        while child != end:
             total += nodes[child, VALUE]
+            child = walk.next_child(links, child)
         sequence_value[j - first] = total
         best = max(best, total)
     return best
@@ -120,9 +120,11 @@ def refresh(links, estimates, state, lam, optimistic):
             sole_best = j - first
         if links.can_end[j]:
             lead = challenge(lead, loss, width(plays[j], optimistic), 1.0, lam)
-        for child in range(links.first_child[j], links.first_child[j + 1]):
+        child, end = walk.children(links, j)
+        while child != end:
             lead = challenge(lead, loss + nodes[child, LOSS], nodes[child, WIDTH], nodes[child, TIED], lam)
             least_expiry = min(least_expiry, nodes[child, EXPIRY])
+            child = walk.next_child(links, child)
     nodes[state, VALUE] = best
     nodes[state, LOSS], nodes[state, WIDTH], nodes[state, TIED] = lead[0], lead[1], lead[3]
     nodes[state, EXPIRY] = min(lead[2], least_expiry)
@@ -132,23 +134,26 @@ def refresh(links, estimates, state, lam, optimistic):
 @tree_pass
 def refresh_expired(links, estimates, lam, optimistic, stack):
     """Refreshes, children first, the states whose lead may have been overtaken. Returns how many there were."""
-    number = 0
-    for state in range(links.first_child[0]):
-        if estimates.nodes[state, EXPIRY] <= lam:
-            stack[number] = state
-            number += 1
-    at = 0
+    number, at = _list_expired(links, estimates, lam, walk.root(links), stack, 0), 0
     while at < number:
         state = stack[at]
         at += 1
-        for child in range(
-            links.first_child[links.first_sequence[state]], links.first_child[links.first_sequence[state + 1]]
-        ):
-            if estimates.nodes[child, EXPIRY] <= lam:
-                stack[number] = child
-                number += 1
+        for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+            number = _list_expired(links, estimates, lam, j, stack, number)
     for at in range(number - 1, -1, -1):
         refresh(links, estimates, stack[at], lam, optimistic)
+    return number
+
+
+@kernel
+def _list_expired(links, estimates, lam, sequence, stack, number):
+    """As walk.list_children, for those child states whose lead may have been overtaken."""
+    child, end = walk.children(links, sequence)
+    while child != end:
+        if estimates.nodes[child, EXPIRY] <= lam:
+            stack[number] = child
+            number += 1
+        child = walk.next_child(links, child)
     return number
 
 
@@ -156,8 +161,10 @@ def refresh_expired(links, estimates, lam, optimistic, stack):
 def root_value(links, estimates):
     """W(root), the estimate of the empirically best policy."""
     total = 0.0
-    for state in range(links.first_child[0]):
+    state, end = walk.children(links, walk.root(links))
+    while state != end:
         total += estimates.nodes[state, VALUE]
+        state = walk.next_child(links, state)
     return total
 
 
@@ -166,17 +173,18 @@ def _descend(links, estimates, state, optimistic, seed, time):
     """The lead ending of a state, uniformly at random among the tied ones."""
     while True:
         lead = estimates.nodes[state]
-        rank = np.floor(ties.uniform(seed, time, _DESCENT_KEY + state) * lead[TIED])
+        rank = np.floor(ties.uniform(seed, time, ties.descent_key(state)) * lead[TIED])
         best = sequence_values(links, estimates, state)
         first = links.first_sequence[state]
-        below = -1
+        below = np.int64(-1)
         for j in range(first, links.first_sequence[state + 1]):
             loss = best - estimates.sequence_value[j - first]
             if links.can_end[j] and loss == lead[LOSS] and width(estimates.plays[j], optimistic) == lead[WIDTH]:
                 if rank < 1.0:
                     return j
                 rank -= 1.0
-            for child in range(links.first_child[j], links.first_child[j + 1]):
+            child, end = walk.children(links, j)
+            while child != end:
                 if (
                     below < 0
                     and loss + estimates.nodes[child, LOSS] == lead[LOSS]
@@ -185,6 +193,7 @@ def _descend(links, estimates, state, optimistic, seed, time):
                     if rank < estimates.nodes[child, TIED]:
                         below = child
                     rank -= estimates.nodes[child, TIED]
+                child = walk.next_child(links, child)
             if below >= 0:
                 break
         state = below
@@ -192,16 +201,18 @@ def _descend(links, estimates, state, optimistic, seed, time):
 
 @kernel
 def max_ucb_ending(links, estimates, lam, optimistic, seed, time):
-    """As planning.max_ucb_ending, from the leads of the first states: (j, loss, width)."""
-    lead, tied = 0, estimates.nodes[0, TIED]
-    for state in range(1, links.first_child[0]):
+    """As plain.max_ucb_ending, from the leads of the first states: (j, loss, width)."""
+    lead, end = walk.children(links, walk.root(links))
+    state, tied = walk.next_child(links, lead), estimates.nodes[lead, TIED]
+    while state != end:
         node, best = estimates.nodes[state], estimates.nodes[lead]
         if beats(node[LOSS], node[WIDTH], best[LOSS], best[WIDTH], lam):
             lead, tied = state, node[TIED]
         elif node[LOSS] == best[LOSS] and node[WIDTH] == best[WIDTH]:
             tied += node[TIED]
-            if ties.uniform(seed, time, _DESCENT_KEY - 1 - state) * tied < node[TIED]:
+            if ties.wins(tied, node[TIED], seed, time, ties.lead_key(state)):
                 lead = state
+        state = walk.next_child(links, state)
     ending = _descend(links, estimates, lead, optimistic, seed, time)
     return ending, estimates.nodes[lead, LOSS], estimates.nodes[lead, WIDTH]
 
@@ -213,33 +224,18 @@ def best_action(links, estimates, state, seed, time):
         return np.int64(estimates.sole_best[state])
     best = sequence_values(links, estimates, state)
     actions = links.first_sequence[state + 1] - links.first_sequence[state]
-    number = 0
-    for action in range(actions):
-        number += estimates.sequence_value[action] == best
-    rank = int(ties.uniform(seed, time, state) * number)
-    for action in range(actions):
-        if estimates.sequence_value[action] == best:
-            if rank == 0:
-                return np.int64(action)
-            rank -= 1
-    return np.int64(0)
+    return ties.any_of(estimates.sequence_value, 0, actions, best, seed, time, state)
 
 
 @kernel
 def best_plan(links, estimates, forced, seed, time, plan, reached):
-    """As planning.best_plan."""
-    number = np.int64(links.first_child[0])
-    for state in range(number):
-        reached[state] = state
-    at = 0
+    """As plain.best_plan."""
+    number, at = walk.list_children(links, walk.root(links), reached, 0), 0
     while at < number:
         state = reached[at]
         at += 1
         plan[state] = forced[state] if forced[state] >= 0 else best_action(links, estimates, state, seed, time)
-        j = links.first_sequence[state] + plan[state]
-        for child in range(links.first_child[j], links.first_child[j + 1]):
-            reached[number] = child
-            number += 1
+        number = walk.list_children(links, links.first_sequence[state] + plan[state], reached, number)
     return number
 
 
@@ -253,18 +249,17 @@ def whole_best_plan(links, estimates, seed, time):
 
 
 @tree_pass
-def second_sequence(links, estimates, deviations, plan, reached, number, lam, optimistic, seed, time):
-    """As planning.second_sequence, from the leads beside the plan's reached states: (sequence, loss, width)."""
+def second_ending(links, estimates, deviations, plan, reached, number, lam, optimistic, seed, time):
+    """As plain.second_ending, from the leads beside the plan's reached states: (j, deviation, loss, width)."""
     first_position = deviations.first_position
     below, below_where = deviations.below, deviations.below_where
     aside, aside_where = deviations.aside, deviations.aside_where
-    position = np.int64(links.first_child[0])
+    first_states = position = np.int64(walk.num_children(links, walk.root(links)))
     for at in range(number):
         first_position[at] = position
-        j = links.first_sequence[reached[at]] + plan[reached[at]]
-        position += links.first_child[j + 1] - links.first_child[j]
+        position += walk.num_children(links, links.first_sequence[reached[at]] + plan[reached[at]])
 
-    lead, lead_loss, lead_wide, tied = -1, np.inf, 0.0, 0.0
+    lead, lead_loss, lead_wide, tied = np.int64(-1), np.inf, 0.0, 0.0
     lead_is_ending = False
     for at in range(number - 1, -1, -1):
         state = reached[at]
@@ -280,12 +275,13 @@ def second_sequence(links, estimates, deviations, plan, reached, number, lam, op
             if links.can_end[j]:
                 wide = width(estimates.plays[j], optimistic)
                 if lead < 0 or beats(loss, wide, lead_loss, lead_wide, lam):
-                    lead, lead_loss, lead_wide, tied, lead_is_ending = j, loss, wide, 1.0, True
+                    lead, lead_loss, lead_wide, tied, lead_is_ending = np.int64(j), loss, wide, 1.0, True
                 elif loss == lead_loss and wide == lead_wide:
                     tied += 1.0
-                    if ties.uniform(seed, time, _DESCENT_KEY - 1 - j) * tied < 1.0:
-                        lead, lead_is_ending = j, True
-            for child in range(links.first_child[j], links.first_child[j + 1]):
+                    if ties.wins(tied, 1.0, seed, time, ties.lead_key(j)):
+                        lead, lead_is_ending = np.int64(j), True
+            child, end = walk.children(links, j)
+            while child != end:
                 node = estimates.nodes[child]
                 if lead < 0 or beats(loss + node[LOSS], node[WIDTH], lead_loss, lead_wide, lam):
                     lead, lead_loss, lead_wide, tied, lead_is_ending = (
@@ -297,19 +293,21 @@ def second_sequence(links, estimates, deviations, plan, reached, number, lam, op
                     )
                 elif loss + node[LOSS] == lead_loss and node[WIDTH] == lead_wide:
                     tied += node[TIED]
-                    if ties.uniform(seed, time, _DESCENT_KEY - 1 - len(links.can_end) - child) * tied < node[TIED]:
+                    if ties.wins(tied, node[TIED], seed, time, ties.lead_key(len(links.can_end) + child)):
                         lead, lead_is_ending = child, False
-        end = first_position[at] + links.first_child[played + 1] - links.first_child[played]
-        for child in range(first_position[at], end):
-            if below[child] < below[at]:
-                below[at], below_where[at] = below[child], below_where[child]
+                child = walk.next_child(links, child)
+        low = first_position[at]
+        for later in range(low, low + walk.num_children(links, played)):
+            if below[later] < below[at]:
+                below[at], below_where[at] = below[later], below_where[later]
     if lead >= 0 and not lead_is_ending:
-        lead = _descend(links, estimates, lead, optimistic, seed, time)
+        lead = np.int64(_descend(links, estimates, lead, optimistic, seed, time))
 
-    _share_aside(np.int64(0), np.int64(links.first_child[0]), np.inf, -1, below, below_where, aside, aside_where)
+    deviation = np.int64(-1)
+    _share_aside(np.int64(0), first_states, np.inf, -1, below, below_where, aside, aside_where)
     for at in range(number):
         j = links.first_sequence[reached[at]] + plan[reached[at]]
-        low, high = first_position[at], first_position[at] + links.first_child[j + 1] - links.first_child[j]
+        low, high = first_position[at], first_position[at] + walk.num_children(links, j)
         _share_aside(low, high, aside[at], aside_where[at], below, below_where, aside, aside_where)
         if links.can_end[j]:
             least, where = aside[at], aside_where[at]
@@ -318,13 +316,13 @@ def second_sequence(links, estimates, deviations, plan, reached, number, lam, op
                     least, where = below[child], below_where[child]
             wide = width(estimates.plays[j], optimistic)
             if where >= 0 and (lead < 0 or beats(least, wide, lead_loss, lead_wide, lam)):
-                lead, lead_loss, lead_wide = where, least, wide
-    return lead, lead_loss, lead_wide
+                lead, deviation, lead_loss, lead_wide = np.int64(j), np.int64(where), least, wide
+    return lead, deviation, lead_loss, lead_wide
 
 
 @kernel
 def _share_aside(low, high, above, above_where, below, below_where, aside, aside_where):
-    """For each of the siblings low .. high: the cheapest deviation off the path to it, above or below another sibling."""
+    """For each sibling in low .. high: the cheapest deviation off the path to it, above or below another sibling."""
     least, least_at, second, second_at = np.inf, -1, np.inf, -1
     for at in range(low, high):
         if below[at] < least:

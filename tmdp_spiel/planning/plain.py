@@ -19,19 +19,17 @@ import collections
 
 import numpy as np
 
-from tmdp_spiel.trees import ties
+from tmdp_spiel.trees import ties, walk
 from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
 from tmdp_spiel.trees.kernels import kernel, tree_pass
 
 # What the passes work on. local_loss: float64[J] d(j);  loss: float64[J] loss(j);  the others one entry per state:
-# value: V(s);  reach: empirical probability of s by its own path;  plan: the empirically best plan;  on_plan: whether it
-# reaches s;  below, aside: the cheapest deviation from it at or below s, and off the path to s;  *_where: its sequence
+# value: V(s);  reach: empirical probability of s by its own path;  plan: the empirically best plan;  on_plan: whether
+# it reaches s;  below, aside: its cheapest deviation at or below s, and off the path to s;  *_where: that sequence
 Workspace = collections.namedtuple(
     "Workspace",
     ["local_loss", "loss", "value", "reach", "plan", "on_plan", "below", "below_where", "aside", "aside_where"],
 )
-
-_LEAD_KEY = 1 << 40  # keys for ties among endings, apart from the keys of states
 
 
 def new_workspace(num_states: int, num_sequences: int) -> Workspace:
@@ -59,44 +57,11 @@ def width(plays, optimistic):
 
 @kernel
 def beats(loss, wide, other_loss, other_wide, lam):
-    """Whether the candidate (loss, wide) has the higher upper bound lambda * width - loss; least loss if both are infinite."""
+    """Whether the candidate (loss, wide) has the higher lambda * width - loss; the lower loss if both are infinite."""
     if wide == np.inf or other_wide == np.inf:
         return (wide == np.inf and other_wide != np.inf) or (wide == other_wide and loss < other_loss)
     score, other_score = lam * wide - loss, lam * other_wide - other_loss
     return score > other_score or (score == other_score and wide > other_wide)
-
-
-@kernel
-def state_of(links, sequence):
-    """The state of a sequence, by bisection."""
-    low, high = 0, len(links.parent)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if links.first_sequence[middle] <= sequence:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-@kernel
-def force_path(links, sequence, forced):
-    """Sets forced[s] to the action index of every state on the path to the sequence, itself included."""
-    root = len(links.can_end)
-    while sequence != root:
-        state = state_of(links, sequence)
-        forced[state] = sequence - links.first_sequence[state]
-        sequence = links.parent[state]
-
-
-@kernel
-def release_path(links, sequence, forced):
-    """Undoes force_path."""
-    root = len(links.can_end)
-    while sequence != root:
-        state = state_of(links, sequence)
-        forced[state] = -1
-        sequence = links.parent[state]
 
 
 @tree_pass
@@ -109,26 +74,21 @@ def counts_losses(links, plays, totals, work):
     for state in range(len(links.parent) - 1, -1, -1):
         best = -np.inf
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
-            total = totals[j] / plays[j] if plays[j] > 0 else 0.0
-            for child in range(links.first_child[j], links.first_child[j + 1]):
-                total += value[child]
+            total = walk.add_children(links, j, value, totals[j] / plays[j] if plays[j] > 0 else 0.0)
             local_loss[j] = total
             best = max(best, total)
         value[state] = best
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             local_loss[j] = best - local_loss[j]
-    total = 0.0
-    for state in range(links.first_child[0]):
-        total += value[state]
-    return total
+    return walk.add_children(links, walk.root(links), value, 0.0)
 
 
 @tree_pass
 def transitions_losses(links, episodes, state_visits, sequence_visits, totals, work):
     """d for the estimate by empirical transitions. Returns V.
 
-    Q(j) = (R(j) + sum over child states c of visits(c) V(c)) / visits(j), 0 if never visited; V(s) = max over a of Q(s, a);
-    d(s, a) = (empirical probability of reaching s by its own path) * (V(s) - Q(s, a)).
+    Q(j) = (R(j) + sum over child states c of visits(c) V(c)) / visits(j), 0 if never visited;
+    V(s) = max over a of Q(s, a);  d(s, a) = (empirical probability of reaching s by its own path) * (V(s) - Q(s, a)).
     """
     value, local_loss = work.value, work.local_loss
     for state in range(len(links.parent) - 1, -1, -1):
@@ -137,8 +97,10 @@ def transitions_losses(links, episodes, state_visits, sequence_visits, totals, w
             total = 0.0
             if sequence_visits[j] > 0:
                 total = totals[j]
-                for child in range(links.first_child[j], links.first_child[j + 1]):
+                child, end = walk.children(links, j)
+                while child != end:
                     total += state_visits[child] * value[child]
+                    child = walk.next_child(links, child)
                 total /= sequence_visits[j]
             local_loss[j] = total
             best = max(best, total)
@@ -147,11 +109,11 @@ def transitions_losses(links, episodes, state_visits, sequence_visits, totals, w
     root_value = 0.0
     for state in range(len(links.parent)):
         reach[state] = 0.0
-        if state < links.first_child[0]:
+        if walk.is_first(links, state):
             reach[state] = state_visits[state] / episodes if episodes > 0 else 0.0
             root_value += reach[state] * value[state]
         elif sequence_visits[links.parent[state]] > 0:
-            above = state_of(links, links.parent[state])
+            above = walk.state_of(links, links.parent[state])
             reach[state] = reach[above] * state_visits[state] / sequence_visits[links.parent[state]]
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             local_loss[j] = reach[state] * (value[state] - local_loss[j])
@@ -168,7 +130,7 @@ def max_ucb_ending(links, work, plays, only, lam, optimistic, seed, time):
     loss, local_loss = work.loss, work.local_loss
     lead, lead_loss, lead_wide, tied = -1, np.inf, 0.0, 0
     for state in range(len(links.parent)):
-        above = 0.0 if state < links.first_child[0] else loss[links.parent[state]]
+        above = 0.0 if walk.is_first(links, state) else loss[links.parent[state]]
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             loss[j] = above + local_loss[j]
             if not links.can_end[j] or (only >= 0 and plays[j] != only) or loss[j] == np.inf:
@@ -178,7 +140,7 @@ def max_ucb_ending(links, work, plays, only, lam, optimistic, seed, time):
                 lead, lead_loss, lead_wide, tied = j, loss[j], wide, 1
             elif loss[j] == lead_loss and wide == lead_wide:
                 tied += 1
-                if ties.uniform(seed, time, _LEAD_KEY + j) * tied < 1.0:
+                if ties.wins(tied, 1.0, seed, time, ties.ending_key(j)):
                     lead = j
     return lead, lead_loss, lead_wide
 
@@ -186,33 +148,19 @@ def max_ucb_ending(links, work, plays, only, lam, optimistic, seed, time):
 @kernel
 def best_action(links, local_loss, state, seed, time):
     """An action of d = 0, uniformly at random among them."""
-    first, number = links.first_sequence[state], 0
-    for j in range(first, links.first_sequence[state + 1]):
-        number += local_loss[j] == 0.0
-    rank = int(ties.uniform(seed, time, state) * number)
-    for j in range(first, links.first_sequence[state + 1]):
-        if local_loss[j] == 0.0:
-            if rank == 0:
-                return j - first
-            rank -= 1
-    return 0
+    first, end = links.first_sequence[state], links.first_sequence[state + 1]
+    return ties.any_of(local_loss, first, end, 0.0, seed, time, state) - first
 
 
 @kernel
 def best_plan(links, work, forced, seed, time, plan, reached):
     """Fills the empirically best plan, with what is forced, at the states it can reach; lists them, parents first."""
-    number = links.first_child[0]
-    for state in range(number):
-        reached[state] = state
-    at = 0
+    number, at = walk.list_children(links, walk.root(links), reached, 0), 0
     while at < number:
         state = reached[at]
         at += 1
         plan[state] = forced[state] if forced[state] >= 0 else best_action(links, work.local_loss, state, seed, time)
-        j = links.first_sequence[state] + plan[state]
-        for child in range(links.first_child[j], links.first_child[j + 1]):
-            reached[number] = child
-            number += 1
+        number = walk.list_children(links, links.first_sequence[state] + plan[state], reached, number)
     return number
 
 
@@ -227,7 +175,7 @@ def whole_best_plan(links, work, seed, time):
 def second_ending(links, work, plays, only, lam, optimistic, seed, time):
     """What to force for the best upper bound among the policies that differ from the best plan in what they reach.
 
-    The plan is work.plan, the empirically best one at every state. A different policy either ends on some j that the plan
+    The plan is work.plan, the empirically best one at every state. A different policy either ends on a j that the plan
     cannot end on, where the path to j alone is forced, or its least-played ending j is one of the plan's, and it
     differs in one cheapest deviation off the path to j. Returns (j, deviation, loss, width): the sequence that
     deviates is -1 in the first case, j is -1 if there is no other policy. only: as for max_ucb_ending, with
@@ -238,12 +186,12 @@ def second_ending(links, work, plays, only, lam, optimistic, seed, time):
     below, below_where, aside, aside_where = work.below, work.below_where, work.aside, work.aside_where
     lead, lead_loss, lead_wide, tied = -1, np.inf, 0.0, 0
     for state in range(states):
-        first_state = state < links.first_child[0]
+        first_state = walk.is_first(links, state)
         above = 0.0 if first_state else loss[links.parent[state]]
         if first_state:
             on_plan[state] = True
         else:
-            over = state_of(links, links.parent[state])
+            over = walk.state_of(links, links.parent[state])
             on_plan[state] = on_plan[over] and links.parent[state] == links.first_sequence[over] + plan[over]
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             loss[j] = above + local_loss[j]
@@ -256,7 +204,7 @@ def second_ending(links, work, plays, only, lam, optimistic, seed, time):
                 lead, lead_loss, lead_wide, tied = j, loss[j], wide, 1
             elif loss[j] == lead_loss and wide == lead_wide:
                 tied += 1
-                if ties.uniform(seed, time, _LEAD_KEY + j) * tied < 1.0:
+                if ties.wins(tied, 1.0, seed, time, ties.ending_key(j)):
                     lead = j
 
     deviation = np.int64(-1)
@@ -269,28 +217,32 @@ def second_ending(links, work, plays, only, lam, optimistic, seed, time):
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             if j != played and local_loss[j] < below[state]:
                 below[state], below_where[state] = local_loss[j], j
-        for child in range(links.first_child[played], links.first_child[played + 1]):
+        child, end = walk.children(links, played)
+        while child != end:
             if below[child] < below[state]:
                 below[state], below_where[state] = below[child], below_where[child]
+            child = walk.next_child(links, child)
     for state in range(states):
         if not on_plan[state]:
             continue
-        if state < links.first_child[0]:
+        if walk.is_first(links, state):
             aside[state], aside_where[state] = np.inf, -1
-            low, high = 0, links.first_child[0]
         else:
-            over = state_of(links, links.parent[state])
+            over = walk.state_of(links, links.parent[state])
             aside[state], aside_where[state] = aside[over], aside_where[over]
-            low, high = links.first_child[links.parent[state]], links.first_child[links.parent[state] + 1]
-        for sibling in range(low, high):
+        sibling, end = walk.children(links, links.parent[state])
+        while sibling != end:
             if sibling != state and below[sibling] < aside[state]:
                 aside[state], aside_where[state] = below[sibling], below_where[sibling]
+            sibling = walk.next_child(links, sibling)
         j = links.first_sequence[state] + plan[state]
         if links.can_end[j] and (only < 0 or plays[j] == only):
             least, where = aside[state], aside_where[state]
-            for child in range(links.first_child[j], links.first_child[j + 1]):
+            child, end = walk.children(links, j)
+            while child != end:
                 if below[child] < least:
                     least, where = below[child], below_where[child]
+                child = walk.next_child(links, child)
             wide = width(plays[j], optimistic)
             if where >= 0 and (lead < 0 or beats(loss[j] + least, wide, lead_loss, lead_wide, lam)):
                 lead, deviation, lead_loss, lead_wide = j, where, loss[j] + least, wide

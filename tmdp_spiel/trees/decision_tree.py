@@ -17,7 +17,7 @@ import pathlib
 import numba
 import numpy as np
 
-from tmdp_spiel.trees import storage
+from tmdp_spiel.trees import storage, walk
 
 PLAN_DTYPE = np.int16
 HISTORY_MARK = "\naction "  # between a string and the action taken there, where strings alone forget
@@ -26,7 +26,7 @@ HISTORY_MARK = "\naction "  # between a string and the action taken there, where
 Links = collections.namedtuple("Links", ["first_sequence", "first_child", "parent", "can_end"])
 
 
-# How much of everything a tree has, or has room for if it grows. sequences: the root included;  decisions: of one episode
+# How much of everything a tree has, or has room for if it grows. sequences: with the root;  decisions: of one episode
 Room = collections.namedtuple("Room", ["states", "sequences", "decisions", "children"])
 
 
@@ -82,8 +82,8 @@ class DecisionTree:
     can_end:        bool [J]      an episode can end right after j
 
     root_can_end says whether an episode can end before the player has acted at all. num_terminals counts terminal
-    states as pairs (last own sequence, return); num_merged_terminals as the paper does, as pairs (last own sequence, what
-    the others did after it), whatever they hold. names maps states to information-state strings and back.
+    states as pairs (last own sequence, return); num_merged_terminals as the paper does, as pairs (last own sequence,
+    what the others did after it), whatever they hold. names maps states to information-state strings and back.
     """
 
     _ARRAYS = ("first_sequence", "first_child", "parent", "action", "can_end")
@@ -430,18 +430,11 @@ def is_level_order(links):
 
 @numba.njit(cache=True)
 def _horizon(links):
-    states, first = len(links.parent), links.first_child[0]
-    height = np.zeros(states, np.int32)
-    horizon = 0
-    for state in range(states - 1, -1, -1):
-        below = 0
-        first_own, end_own = links.first_sequence[state], links.first_sequence[state + 1]
-        for child in range(links.first_child[first_own], links.first_child[end_own]):
-            below = max(below, height[child])
-        height[state] = below + 1
-        if state < first:
-            horizon = max(horizon, height[state])
-    return horizon
+    depth = np.zeros(len(links.can_end) + 1, np.int32)
+    for state in range(len(links.parent)):
+        for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+            depth[j] = depth[links.parent[state]] + 1
+    return depth.max()
 
 
 @numba.njit(cache=True)
@@ -451,16 +444,14 @@ def _log_num_reduced_policies(links):
         highest = -np.inf
         total = 0.0
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
-            product = 0.0
-            for child in range(links.first_child[j], links.first_child[j + 1]):
-                product += log_number[child]
+            product = walk.add_children(links, j, log_number, 0.0)
             if product > highest:
                 total = total * np.exp(highest - product) + 1.0
                 highest = product
             else:
                 total += np.exp(product - highest)
         log_number[state] = highest + np.log(total)
-    return log_number[: links.first_child[0]].sum()
+    return walk.add_children(links, walk.root(links), log_number, 0.0)
 
 
 @numba.njit(cache=True)
@@ -468,8 +459,6 @@ def _max_ending_sequences(links):
     most = np.zeros(len(links.parent), np.int64)
     for state in range(len(links.parent) - 1, -1, -1):
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
-            number = np.int64(links.can_end[j])
-            for child in range(links.first_child[j], links.first_child[j + 1]):
-                number += most[child]
+            number = walk.add_children(links, j, most, np.int64(links.can_end[j]))
             most[state] = max(most[state], number)
-    return most[: links.first_child[0]].sum()
+    return walk.add_children(links, walk.root(links), most, 0)

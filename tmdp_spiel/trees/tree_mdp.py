@@ -18,9 +18,8 @@ import pathlib
 import numba
 import numpy as np
 
-from tmdp_spiel.trees import storage
+from tmdp_spiel.trees import storage, walk
 from tmdp_spiel.trees.decision_tree import PLAN_DTYPE, DecisionTree
-from tmdp_spiel.trees.kernels import kernel
 
 # What compiled kernels see of an environment, in one argument.
 Chances = collections.namedtuple(
@@ -164,9 +163,9 @@ class TreeMDP:
         """Plays one episode: the sequence it ended on (num_sequences for the root) and its return in [0, 1]."""
         plan = self.tree.check_plan(plan)
         if plan.dtype == PLAN_DTYPE:
-            ended_on, outcome = sample_deterministic(self.tree.links, self.chances, plan, rng.random())
+            ended_on, outcome = walk.sample_deterministic(self.tree.links, self.chances, plan, rng.random())
         else:
-            ended_on, outcome = sample_mixed(self.tree.links, self.chances, plan, rng)
+            ended_on, outcome = walk.sample_mixed(self.tree.links, self.chances, plan, rng)
         return int(ended_on), float(self.outcome_return[outcome])
 
     def save(self, path, about: str | None = None) -> None:
@@ -205,14 +204,6 @@ class TreeMDP:
         return f"TreeMDP({self.tree!r}, num_terminals={self.num_terminals})"
 
 
-@kernel
-def child_range(links, sequence):
-    """The child states of a sequence or of the root."""
-    if sequence == len(links.can_end):
-        return 0, links.first_child[0]
-    return links.first_child[sequence], links.first_child[sequence + 1]
-
-
 @numba.njit(cache=True)
 def _ending_values(first_outcome, outcome_return, outcome_probability):
     """Per sequence, the root last: sum over its outcomes of q * rho."""
@@ -229,7 +220,7 @@ def _worst_flow_error(links, chances):
 
     Infinite where a chance is negative or no number, or where j can be reached and nothing can follow.
     """
-    sequences = len(links.can_end)
+    sequences = walk.root(links)
     worst, where = 0.0, sequences
     state = 0
     for j in range(sequences + 1):
@@ -238,12 +229,13 @@ def _worst_flow_error(links, chances):
                 state += 1
         rest = 1.0 if j == sequences else chances.reach[state]
         ends = rest > 0
-        low, high = child_range(links, j)
-        for child in range(low, high):
+        child, end = walk.children(links, j)
+        while child != end:
             rest -= chances.reach[child]
             ends = ends and chances.reach[child] == 0
             if not chances.reach[child] >= 0:
                 return np.inf, j
+            child = walk.next_child(links, child)
         for outcome in range(chances.first_outcome[j], chances.first_outcome[j + 1]):
             rest -= chances.outcome_probability[outcome]
             ends = ends and chances.outcome_probability[outcome] == 0
@@ -268,36 +260,27 @@ def best_response(links, chances):
     for state in range(states - 1, -1, -1):
         best = -np.inf
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
-            total = chances.ending_value[j]
-            for child in range(links.first_child[j], links.first_child[j + 1]):
-                total += value[child]
+            total = walk.add_children(links, j, value, chances.ending_value[j])
             if total > best:
                 best = total
                 plan[state] = j - links.first_sequence[state]
         value[state] = best
-    total = chances.ending_value[len(links.can_end)]
-    for state in range(links.first_child[0]):
-        total += value[state]
-    return total, plan, value
+    root = walk.root(links)
+    return walk.add_children(links, root, value, chances.ending_value[root]), plan, value
 
 
 @numba.njit(cache=True)
 def deterministic_value(links, chances, plan):
     """V(plan), visiting only what the plan can reach."""
-    total = chances.ending_value[len(links.can_end)]
+    total = chances.ending_value[walk.root(links)]
     reached = np.empty(len(links.parent), np.int32)
-    number = links.first_child[0]
-    for state in range(number):
-        reached[state] = state
-    at = 0
+    number, at = walk.list_children(links, walk.root(links), reached, 0), 0
     while at < number:
         state = reached[at]
         at += 1
         j = links.first_sequence[state] + plan[state]
         total += chances.ending_value[j]
-        for child in range(links.first_child[j], links.first_child[j + 1]):
-            reached[number] = child
-            number += 1
+        number = walk.list_children(links, j, reached, number)
     return total
 
 
@@ -306,7 +289,7 @@ def own_reach(links, probabilities):
     """Per sequence: the product of the plan's probabilities on the path to it, top-down."""
     own = np.empty(len(links.can_end))
     for state in range(len(links.parent)):
-        above = 1.0 if state < links.first_child[0] else own[links.parent[state]]
+        above = 1.0 if walk.is_first(links, state) else own[links.parent[state]]
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             own[j] = above * probabilities[j]
     return own
@@ -326,71 +309,7 @@ def path_losses(links, ending_value, value):
     """loss(j) = loss(parent) + V(s) - Q(s, a), top-down."""
     loss = np.empty(len(links.can_end))
     for state in range(len(links.parent)):
-        above = 0.0 if state < links.first_child[0] else loss[links.parent[state]]
+        above = 0.0 if walk.is_first(links, state) else loss[links.parent[state]]
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
-            total = ending_value[j]
-            for child in range(links.first_child[j], links.first_child[j + 1]):
-                total += value[child]
-            loss[j] = above + value[state] - total
+            loss[j] = above + value[state] - walk.add_children(links, j, value, ending_value[j])
     return loss
-
-
-@kernel
-def follow_chance(links, chances, sequence, rest):
-    """What comes after a sequence, by inversion of its distribution: (child state, -1, rest) or (-1, outcome, rest).
-
-    rest is uniform on [0, q(sequence)); what is left of it is uniform on the range of the child that it fell into.
-    """
-    low, high = child_range(links, sequence)
-    last_child, last_outcome = -1, -1
-    for child in range(low, high):
-        if rest < chances.reach[child]:
-            return child, -1, rest
-        rest -= chances.reach[child]
-        if chances.reach[child] > 0:
-            last_child = child
-    for outcome in range(chances.first_outcome[sequence], chances.first_outcome[sequence + 1]):
-        if rest < chances.outcome_probability[outcome]:
-            return -1, outcome, rest
-        rest -= chances.outcome_probability[outcome]
-        if chances.outcome_probability[outcome] > 0:
-            last_outcome = outcome
-    # Rounding used up the whole range: the last possible continuation is meant.
-    if last_outcome >= 0:
-        return -1, last_outcome, 0.0
-    return last_child, -1, 0.0
-
-
-@kernel
-def sample_deterministic(links, chances, plan, uniform):
-    """One episode of a deterministic plan from one uniform draw: (sequence it ended on, outcome)."""
-    j, rest = np.int64(len(links.can_end)), uniform
-    while True:
-        state, outcome, rest = follow_chance(links, chances, j, rest)
-        if outcome >= 0:
-            return j, outcome
-        j = np.int64(links.first_sequence[state] + plan[state])
-
-
-@kernel
-def sample_mixed(links, chances, probabilities, rng):
-    """One episode of a mixed plan: one uniform draw for the environment, then one for each own decision."""
-    j, rest = np.int64(len(links.can_end)), rng.random()
-    while True:
-        state, outcome, rest = follow_chance(links, chances, j, rest)
-        if outcome >= 0:
-            return j, outcome
-        j = np.int64(draw_sequence(links, probabilities, state, rng.random()))
-
-
-@kernel
-def draw_sequence(links, probabilities, state, uniform):
-    """A sequence of the state, drawn from the probabilities of its sequences."""
-    last = links.first_sequence[state]
-    for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
-        if uniform < probabilities[j]:
-            return j
-        uniform -= probabilities[j]
-        if probabilities[j] > 0:
-            last = j
-    return last

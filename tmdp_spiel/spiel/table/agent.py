@@ -94,7 +94,7 @@ class TreeAgent(rl_agent.AbstractAgent):
 
     def _state(self, observations) -> int:
         tensor, legal = observations["info_state"][self.player_id], observations["legal_actions"][self.player_id]
-        root = self.learner.tree.num_sequences  # what a new episode follows, if the last one was left before its end
+        root = self.learner.tree.root  # what a new episode follows, if the last one was left before its end
         for last in (self._seat.last, root):
             state = self._states.get(_key(last, tensor, legal))
             if state is not None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from tmdp_spiel.algorithms.learner import Learner
 from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
-from tmdp_spiel.trees.tree_mdp import draw_sequence
+from tmdp_spiel.trees.walk import draw_sequence
 
 _OWN_STREAM = 1  # apart from the environment's generator, which a run seeds with the learner's seed alone
 _ROUNDING = 1e-9
@@ -28,7 +28,7 @@ class Seat:
         """Forgets the episode under way."""
         self._plan: np.ndarray | None = None
         self._learns = False
-        self.last = self.learner.tree.num_sequences  # the own sequence that the episode has come to
+        self.last = self.learner.tree.root  # the own sequence that the episode has come to
 
     @property
     def under_way(self) -> bool:
@@ -37,7 +37,7 @@ class Seat:
 
     def starts_with(self, state: int) -> bool:
         """Whether the state is the first decision of an episode."""
-        return self.learner.tree.parent[state] == self.learner.tree.num_sequences
+        return self.learner.tree.parent[state] == self.learner.tree.root
 
     def act(self, state: int, evaluate: bool = False) -> tuple[int, np.ndarray]:
         """The action index to play at a state of the tree, and the probability of each of the state's actions."""
@@ -73,7 +73,7 @@ class Seat:
     def _begin(self, evaluate: bool) -> None:
         self._learns = not evaluate and not self.learner.stopped
         self._plan = self.learner.plan() if self._learns else self.learner.recommend()
-        self.last = self.learner.tree.num_sequences
+        self.last = self.learner.tree.root
 
     def _rescaled(self, utility: float) -> float:
         tree = self.learner.tree
