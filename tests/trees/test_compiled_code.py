@@ -2,9 +2,12 @@
 
 import os
 import pathlib
+import pickle
 import shutil
 import subprocess
 import sys
+
+from numba.core import caching
 
 from tmdp_spiel.trees import compiled_code
 
@@ -57,3 +60,12 @@ def test_imports_are_followed_through_all_ways_of_writing_them(tmp_path):
     )
     found = {"/".join(each.parts[-2:]) for each in compiled_code.imported_files(file)}
     assert found == {"planning/plain.py", "trees/ties.py", "algorithms/uct.py", "rbt/rules.py"}
+
+
+def test_kept_code_that_names_a_class_of_older_sources_is_not_an_error(tmp_path):
+    kept = caching.IndexDataCacheFile(str(tmp_path), "kernel", "stamp")
+    of_older_sources = b"ctmdp_spiel.trees.walk\nOfThatNameThereIsNothing\n."
+    (tmp_path / "kernel.nbi").write_bytes(pickle.dumps(kept._version, -1) + of_older_sources)
+    assert kept.load("any signature") is None
+    kept.save("any signature", "machine code")
+    assert kept.load("any signature") == "machine code"

@@ -69,8 +69,22 @@ def _stamped(of_file_alone):
     return get_source_stamp
 
 
+def _without_lost_names(load_index):
+    """The list of what is kept for a function: nothing, if it names classes that the sources do not have any more."""
+
+    @functools.wraps(load_index)
+    def _load_index(self):
+        try:
+            return load_index(self)
+        except (AttributeError, ImportError):
+            return {}
+
+    return _load_index
+
+
 def cover_imports() -> None:
     """From now on, code is compiled anew when anything that it was compiled from has changed."""
-    mixin = caching._SourceFileBackedLocatorMixin
+    mixin, index = caching._SourceFileBackedLocatorMixin, caching.IndexDataCacheFile
     if not hasattr(mixin.get_source_stamp, "__wrapped__"):
         mixin.get_source_stamp = _stamped(mixin.get_source_stamp)
+        index._load_index = _without_lost_names(index._load_index)
