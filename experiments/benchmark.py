@@ -14,10 +14,18 @@ from open_spiel.python.algorithms import best_response, outcome_sampling_mccfr
 
 import tmdp_spiel as ts
 from experiments import benchmark_rbt, lite_efg
+from experiments.paper import settings
+from experiments.sweep.names import label
+from tmdp_spiel.algorithms.catalogue import find_algorithm
 
 _GAME = flags.DEFINE_string("game", "leduc", "A short name or an OpenSpiel game string.")
 _RBT = flags.DEFINE_bool("rbt", False, "Measure Reconnaissance Blind Tic-Tac-Toe instead; takes minutes.")
 _REPEATS = flags.DEFINE_integer("repeats", 15, "How often everything is timed; medians are reported.", lower_bound=1)
+
+_LEARNERS = (
+    *("UCBT", "LUCBT", "UCT", "OutcomeSamplingMCCFR", "OPF", "BPIUCRL", "MDPGapE", "MVP", "StrongEuler", "AMB", "PSRL"),
+)
+_STEPPED = ("UCBT", "LUCBT")
 
 
 def median_seconds(run: Callable[[], object], repeats: int) -> float:
@@ -123,28 +131,22 @@ def learning(name: str, repeats: int) -> None:
     """An episode of the paper's learners in the compiled loop, and of the tree learners stepped in Python."""
     game = ts.load_game(name)
     mdp = ts.build_tree(game, 0, ts.equilibrium(game))
-    learners = {
-        "UCB-T": lambda: ts.UCBT(mdp.tree),
-        "LUCB-T": lambda: ts.LUCBT(mdp.tree, bound="simple", epsilon=1e-6),
-        "UCT": lambda: ts.UCT(mdp.tree),
-        "outcome-sampling MCCFR": lambda: ts.OutcomeSamplingMCCFR(mdp.tree),
-        "OPF": lambda: ts.OPF(mdp.tree),
-        "BPI-UCRL": lambda: ts.BPIUCRL(mdp.tree, epsilon=1e-6),
-        "MDP-GapE": lambda: ts.MDPGapE(mdp.tree, epsilon=1e-6),
-        "MVP": lambda: ts.MVP(mdp.tree),
-        "StrongEuler": lambda: ts.StrongEuler(mdp.tree),
-        "AMB": lambda: ts.AMB(mdp.tree),
-        "PSRL": lambda: ts.PSRL(mdp.tree),
-    }
     print(f"\nAn episode on {name}, player 0, exact regret included")
-    for label, make in learners.items():
-        seconds = episode_seconds(make(), mdp, 200 if label == "PSRL" else 20_000, repeats)
-        print_episodes(label, seconds)
-        if label in ("UCB-T", "LUCB-T"):
-            stepped = stepped_seconds(make(), mdp, 500)
+    for algorithm in _LEARNERS:
+        seconds = episode_seconds(
+            new_learner(name, algorithm, mdp), mdp, 200 if algorithm == "PSRL" else 20_000, repeats
+        )
+        print_episodes(label(algorithm), seconds)
+        if algorithm in _STEPPED:
+            stepped = stepped_seconds(new_learner(name, algorithm, mdp), mdp, 500)
             print(
                 f"  {'  the same, stepped in Python':<52}{stepped * 1e6:>12.3f} us{stepped / seconds:>12.2f} x compiled"
             )
+
+
+def new_learner(game: str, algorithm: str, mdp: ts.TreeMDP) -> ts.Learner:
+    """With the paper's constants."""
+    return find_algorithm(algorithm)(mdp.tree, **settings.constants(game, mdp.tree.player, algorithm))
 
 
 def outcome_sampling(name: str, repeats: int) -> None:
@@ -159,12 +161,10 @@ def outcome_sampling(name: str, repeats: int) -> None:
         return median_seconds(lambda: [run() for _ in range(iterations)], repeats) / iterations
 
     mdp = ts.build_tree(game, 0, opponent)
-    learners = {
-        "ts.OutcomeSamplingMCCFR": ts.OutcomeSamplingMCCFR(mdp.tree),
-        "ts.UCBT": ts.UCBT(mdp.tree),
-        "ts.LUCBT": ts.LUCBT(mdp.tree, bound="simple", epsilon=1e-6),
+    seconds = {
+        f"ts.{algorithm}": episode_seconds(new_learner(name, algorithm, mdp), mdp, 20_000, repeats)
+        for algorithm in ("OutcomeSamplingMCCFR", "UCBT", "LUCBT")
     }
-    seconds = {label: episode_seconds(learner, mdp, 20_000, repeats) for label, learner in learners.items()}
     ours = seconds.pop("ts.OutcomeSamplingMCCFR")
     seconds["pyspiel.OutcomeSamplingMCCFRSolver"] = seconds_per_iteration(compiled.run_iteration, 2000)
     seconds["outcome_sampling_mccfr.OutcomeSamplingSolver (Python)"] = seconds_per_iteration(in_python.iteration, 50)

@@ -18,6 +18,7 @@ import pyspiel
 from absl import app
 
 from experiments import episode_cost
+from experiments.sweep import store
 from tmdp_spiel.games.rbt import cfr_plus, passes, policy_file, tree as rbt_tree
 
 _SMALL = "python_rbt(start=x4o0x8o2x1)"  # small enough for OpenSpiel's solver on a game in Python
@@ -34,8 +35,8 @@ def run():
             if "remark" in measured:
                 print(f"    {measured['remark']}", flush=True)
     with tempfile.TemporaryDirectory() as nothing_yet:
-        output, chart = pathlib.Path(nothing_yet) / "episode_cost.jsonl", pathlib.Path("results/episode_cost.png")
-        episode_cost.run(["kuhn", "kuhn5", "leduc", "rbt"], 4.0, output, chart)
+        chart = pathlib.Path("results/episode_cost.png")
+        episode_cost.report(["kuhn", "kuhn5", "leduc", "rbt"], 4.0, store.Store(nothing_yet), chart)
 
 
 def _in_own_process(stage, cache):

@@ -28,9 +28,9 @@ def failures(mdp: ts.TreeMDP, seed: int, endings: np.ndarray, values: np.ndarray
     means = learner.totals / np.maximum(learner.plays, 1)
     estimates = endings @ means
     least = np.where(endings, learner.plays, np.iinfo(np.int32).max).min(axis=1)
-    widths = np.array([widths.beta(max(plays, 1), _DELTA.value) for plays in least])
+    margins = np.array([widths.beta(max(plays, 1), _DELTA.value) for plays in least])
     played = least > 0
-    return played & (values >= estimates + widths), played & (values <= np.minimum(estimates, 1.0) - widths)
+    return played & (values >= estimates + margins), played & (values <= np.minimum(estimates, 1.0) - margins)
 
 
 def main(argv: Sequence[str]) -> None:

@@ -2,27 +2,31 @@ r"""What an episode costs every algorithm, from three-card Kuhn poker to RBT, be
 
   python -m experiments.episode_cost --games=kuhn,kuhn5,leduc,rbt
 
-Processor time of the compiled loop, exact regret included. Everything is measured in a process of its own, which opens the
-tree itself, so that its peak memory is its own. What was measured is kept in --output and not measured again; the table
-and the chart are drawn from it.
+Processor time of the compiled loop, exact regret included. Everything is measured in a process of its own, which opens
+the tree itself, so that its peak memory is its own. What was measured is kept and not measured again; the table and the
+chart are drawn from it.
 """
 
-import json
 import math
 import multiprocessing
 import pathlib
 import resource
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import matplotlib
 import matplotlib.pyplot as plt
 import numba
 import numpy as np
-from absl import app, flags
+from absl import flags
 
 import tmdp_spiel as ts
+from experiments.paper import settings
+from experiments.sweep import execution, flags as sweep_flags, run, store
+from experiments.sweep.configuration import configuration
+from experiments.sweep.names import label, seat, title
+from experiments.sweep.tables import markdown
 from tmdp_spiel.planning import plain
 from tmdp_spiel.trees import walk
 from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
@@ -30,47 +34,44 @@ from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
 _GAMES = flags.DEFINE_list(
     "games", ["kuhn", "kuhn5", "leduc", "rbt"], "Games to measure; two players for rbt, else player 0."
 )
-_SECONDS = flags.DEFINE_float("seconds", 4.0, "Processor time to play for, after the warm-up.", lower_bound=0.0)
-_OUTPUT = flags.DEFINE_string("output", "results/episode_cost.jsonl", "Where the measurements are kept, a line each.")
-_CHART = flags.DEFINE_string("chart", "results/episode_cost.png", "Where the chart goes.")
+_SECONDS = flags.DEFINE_float("seconds", 4.0, "Time to play for.", lower_bound=0.0)
+flags.adopt_module_key_flags(sweep_flags)
 
 PLAIN_PASS = "one plain pass over the tree"
-EXACT_PSRL = "PSRL, exact"
-ALGORITHMS: dict[str, Callable[[ts.DecisionTree], ts.Learner]] = {
-    "UCB-T": ts.UCBT,
-    "LUCB-T": lambda tree: ts.LUCBT(tree, bound="simple", epsilon=1e-6),
-    "UCT": ts.UCT,
-    "MCCFR": ts.OutcomeSamplingMCCFR,
-    "OPF": ts.OPF,
-    "BPI-UCRL": lambda tree: ts.BPIUCRL(tree, epsilon=1e-6),
-    "MDP-GapE": lambda tree: ts.MDPGapE(tree, epsilon=1e-6),
-    "MVP": ts.MVP,
-    "StrongEuler": ts.StrongEuler,
-    "AMB": ts.AMB,
-    "PSRL, lazy": lambda tree: ts.PSRL(tree, lazy=True),
-    EXACT_PSRL: ts.PSRL,
-    "LUCB-T-Uniform": ts.LUCBTUniform,
-    "LUCB": ts.LUCB,
-}
+ALGORITHMS = (
+    *("UCBT", "LUCBT", "UCT", "OutcomeSamplingMCCFR", "OPF", "BPIUCRL", "MDPGapE", "MVP", "StrongEuler", "AMB"),
+    *("PSRL", "LUCBTUniform", "LUCB"),
+)
+_BY_PLAYER = ("rbt",)  # games whose players' trees differ in size
+_NOT_DRAWN = ("LUCB", "LUCBTUniform")
 _WARM_UP = 1000  # episodes
 _PLAIN_PASSES = 5
+_PASSES_ARE_LONG = 1_000_000  # states from which an episode that passes over the tree is timed once
 
 
-def measure(name: str, game: str, player: int, seconds: float) -> dict:
+def configurations(games: Sequence[str], seconds: float) -> list[dict]:
+    wanted = []
+    for game in games:
+        for player in (0, 1) if game in _BY_PLAYER else (0,):
+            wanted.append(configuration("cost", game, player, PLAIN_PASS, {}, 0, seconds=seconds))
+            for algorithm in ALGORITHMS:
+                constants = settings.constants(game, player, algorithm)
+                for lazy in [{"lazy": True}, {"lazy": False}] if algorithm == "PSRL" else [{}]:
+                    wanted.append(configuration("cost", game, player, algorithm, constants | lazy, 0, seconds=seconds))
+    return wanted
+
+
+def name_of(configuration: dict) -> str:
+    lazy = configuration["hyper_parameters"].get("lazy")
+    return label(configuration["algorithm"]) + ("" if lazy is None else ", lazy" if lazy else ", exact")
+
+
+def perform(configuration: dict) -> dict:
     """One row of the table."""
-    kuhn = ts.load_game("kuhn")
-    _one(name, ts.build_tree(kuhn, 0, ts.uniform(kuhn)), 0.0)  # compiles
-    mdp = ts.build_tree(game, player, ts.equilibrium(ts.load_game(game)))
-    row = {"game": game, "player": player, "algorithm": name, "states": mdp.tree.num_states}
-    try:
-        row |= _one(name, mdp, seconds)
-    except ValueError as error:
-        row["refused"] = str(error)
-    return {**row, "gibibytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20}
-
-
-def _one(name: str, mdp: ts.TreeMDP, seconds: float) -> dict:
-    return _plain_pass(mdp) if name == PLAIN_PASS else _episodes(name, mdp, seconds)
+    mdp = run.environment(*run.problem_of(configuration))
+    measured = _plain_pass(mdp) if configuration["algorithm"] == PLAIN_PASS else _episodes(configuration, mdp)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    return run.result(configuration, mdp, {}, {**measured, "gibibytes": memory})
 
 
 def _plain_pass(mdp: ts.TreeMDP) -> dict:
@@ -86,7 +87,7 @@ def _plain_pass(mdp: ts.TreeMDP) -> dict:
         start = time.process_time()
         _passes(tree.links, plays, totals, work, forced, plan, reached, number)
         times.append((time.process_time() - start) / number)
-    return {"seconds": float(np.median(times[1:])), "episodes": None}
+    return {"seconds": float(np.median(times[1:]))}
 
 
 @numba.njit(cache=True)
@@ -99,72 +100,65 @@ def _passes(links, plays, totals, work, forced, plan, reached, number):
         walk.release_path(links, ending, forced)
 
 
-def _episodes(name: str, mdp: ts.TreeMDP, seconds: float) -> dict:
+def _episodes(configuration: dict, mdp: ts.TreeMDP) -> dict:
     """The mean over as many episodes as fit, after a warm-up; of exact PSRL on a large tree, the first episode."""
-    learner = ALGORITHMS[name](mdp.tree)
-    if name == EXACT_PSRL and mdp.tree.num_states > 1_000_000:
-        trace = ts.run(learner, mdp, 1, rng=0, progress=False)
-        return {"seconds": float(trace.playing[0]), "episodes": 1, "gap_seconds": float(trace.measuring[0])}
-    measure_at = _WARM_UP * 2 ** np.arange(21)
-    last = int(measure_at[-1])
-    trace = ts.run(learner, mdp, last, measure_at=measure_at, rng=0, seconds=seconds, progress=False)
-    played = int(trace.episode[-1] - trace.episode[0])
-    spent = float(trace.playing[-1] - trace.playing[0])
-    gap_seconds = float(np.diff(trace.measuring, prepend=0.0)[-1])
-    return {"seconds": spent / max(played, 1), "episodes": played, "gap_seconds": gap_seconds}
+    run.warm_up(configuration["algorithm"])
+    try:
+        learner = run.new_learner(configuration, mdp.tree)
+    except ValueError as error:
+        return {"seconds": 0.0, "refused": str(error)}
+    if configuration["hyper_parameters"].get("lazy") is False and mdp.tree.num_states > _PASSES_ARE_LONG:
+        measure_at = [1]
+    else:
+        measure_at = (_WARM_UP * 2 ** np.arange(21)).tolist()
+    limit = configuration["seconds"]
+    trace = ts.run(learner, mdp, measure_at[-1], measure_at=measure_at, rng=0, seconds=limit, progress=False)
+    rows = np.array([trace.episode, trace.playing, trace.measuring]).T
+    before, last = (np.zeros((2, 3)) if len(rows) == 1 else rows[[0, -2]]), rows[-1]
+    played, playing, _ = last - before[0]
+    return {"seconds": playing / played, "episodes": int(played), "gap_seconds": last[2] - before[1][2]}
 
 
-def settings(games: Sequence[str]) -> list[tuple[str, str, int]]:
-    return [
-        (name, game, player)
-        for game in games
-        for player in ((0, 1) if game == "rbt" else (0,))
-        for name in (PLAIN_PASS, *ALGORITHMS)
-    ]
+def measure(games: Sequence[str], seconds: float, results: store.Store) -> list[dict]:
+    """What is in the store, and what is not, measured now: each in a process that nothing else was done in."""
+    multiprocessing.set_forkserver_preload(["experiments.sweep.run"])
+    rows = []
+    for each in configurations(games, seconds):
+        if results.find(each) is None:
+            print(f"measuring {title(each)}", file=sys.stderr, flush=True)
+        rows += execution.carry_out([each], results, perform=perform, start_method="forkserver", use_progress=False)
+    return rows
 
 
-def run(games: Sequence[str], seconds: float, output: pathlib.Path, chart: pathlib.Path) -> None:
-    """Measures what is not in the output yet; prints the table and draws the chart."""
-    output.parent.mkdir(parents=True, exist_ok=True)
-    rows = [json.loads(line) for line in output.read_text().splitlines()] if output.exists() else []
-    measured = {(row["algorithm"], row["game"], row["player"]): row for row in rows}
-    wanted = settings(games)
-    for name, game, player in wanted:
-        if (name, game, player) not in measured:
-            print(f"measuring {name} on {game}, player {player}", file=sys.stderr, flush=True)
-            with multiprocessing.get_context("fork").Pool(1) as pool:
-                row = measured[name, game, player] = pool.apply(measure, (name, game, player, seconds))
-            with output.open("a") as file:
-                file.write(json.dumps(row) + "\n")
-    rows = [measured[setting] for setting in wanted]
-    print_table(rows)
-    draw(rows, chart)
-    print(f"\nchart: {chart}")
-
-
-def print_table(rows: list[dict]) -> None:
+def tables(rows: list[dict]) -> str:
     """A table in Markdown for each game and player."""
-    for game, player in dict.fromkeys((row["game"], row["player"]) for row in rows):
-        mine = [row for row in rows if (row["game"], row["player"]) == (game, player)]
-        plain = next(row["seconds"] for row in mine if row["algorithm"] == PLAIN_PASS)
-        print(f"\n{game}, player {player}, {mine[0]['states']:,} states\n")
-        print("| | an episode | of a plain pass | episodes timed | a value gap | peak memory |")
-        print("| --- | ---: | ---: | ---: | ---: | ---: |")
-        for row in mine:
-            if "refused" not in row:
-                print(_table_line(row, plain))
-        for row in mine:
-            if "refused" in row:
-                print(f"\n{row['algorithm']} cannot: {row['refused']}.")
+    parts = []
+    for game, player in dict.fromkeys((row["configuration"]["game"], row["configuration"]["player"]) for row in rows):
+        mine = [row for row in rows if (row["configuration"]["game"], row["configuration"]["player"]) == (game, player)]
+        refused = [row for row in mine if "refused" in row["timing"]]
+        header = ["", "an episode", "of a plain pass", "episodes timed", "a value gap", "peak memory"]
+        lines = [_line(row, mine[0]["timing"]["seconds"]) for row in mine if row not in refused]
+        parts.append(f"{game}, player {seat(player)}, {mine[0]['environment']['num_states']:,} states")
+        parts.append(markdown(header, lines))
+        parts += [f"{name_of(row['configuration'])} cannot: {row['timing']['refused']}." for row in refused]
+    return "\n\n".join(parts)
 
 
-def _table_line(row: dict, plain: float) -> str:
-    ratio = "" if row["algorithm"] == PLAIN_PASS else f"1/{plain / row['seconds']:,.0f}"
-    if row["algorithm"] != PLAIN_PASS and row["seconds"] > plain / 2:
-        ratio = f"{row['seconds'] / plain:.1f}"
-    episodes = "" if row["episodes"] is None else f"{row['episodes']:,}"
-    gap = "" if row["episodes"] is None else duration(row["gap_seconds"])
-    return f"| {row['algorithm']} | {duration(row['seconds'])} | {ratio} | {episodes} | {gap} | {row['gibibytes']:.2f} GiB |"
+def _line(row: dict, plain_pass: float) -> list[str]:
+    timing, name = row["timing"], name_of(row["configuration"])
+    memory = f"{timing['gibibytes']:.2f} GiB"
+    if name == PLAIN_PASS:
+        return [name, duration(plain_pass), "", "", "", memory]
+    share = timing["seconds"] / plain_pass
+    ratio = f"{share:.1f}" if share > 0.5 else f"1/{1 / share:,.0f}"
+    return [
+        name,
+        duration(timing["seconds"]),
+        ratio,
+        f"{timing['episodes']:,}",
+        duration(timing["gap_seconds"]),
+        memory,
+    ]
 
 
 def duration(seconds: float) -> str:
@@ -181,11 +175,12 @@ _MARKS = "osv^D*Xph<>d"
 
 def draw(rows: list[dict], path: pathlib.Path) -> None:
     """Cost against the number of states, both logarithmic; a line per algorithm, named at its right end."""
-    matplotlib.use("Agg")
-    costs = {}
+    costs, games = {}, {}
     for row in rows:
-        if row["algorithm"] not in ("LUCB", "LUCB-T-Uniform"):
-            costs.setdefault(row["algorithm"], []).append((row["states"], row["seconds"] * 1e6))
+        asked, states = row["configuration"], row["environment"]["num_states"]
+        if asked["algorithm"] not in _NOT_DRAWN:
+            costs.setdefault(name_of(asked), []).append((states, row["timing"]["seconds"] * 1e6))
+        games[states] = asked["game"] + (f" {seat(asked['player'])}" if asked["game"] in _BY_PLAYER else "")
     figure, axes = plt.subplots(figsize=(9, 6.5))
     thick = [axes.plot(*zip(*sorted(costs.pop(PLAIN_PASS))), color="black", linewidth=3, label=PLAIN_PASS)[0]]
     lines = thick + [
@@ -195,7 +190,6 @@ def draw(rows: list[dict], path: pathlib.Path) -> None:
     axes.set(xscale="log", yscale="log", xlabel="states of the tree", ylabel="microseconds an episode (processor time)")
     axes.grid(alpha=0.3)
     _name_ends(axes, lines)
-    games = {row["states"]: row["game"] + (f" {'xo'[row['player']]}" if row["game"] == "rbt" else "") for row in rows}
     for place, (states, name) in enumerate(sorted(games.items())):
         axes.annotate(
             name,
@@ -241,11 +235,18 @@ def _moved_up(heights: list[float], apart: float = 1 / 28) -> list[float]:
     return moved
 
 
-def main(argv: Sequence[str]) -> None:
-    if len(argv) > 1:
-        raise app.UsageError(f"unknown arguments: {argv[1:]}")
-    run(_GAMES.value, _SECONDS.value, pathlib.Path(_OUTPUT.value), pathlib.Path(_CHART.value))
+def report(games: Sequence[str], seconds: float, results: store.Store, chart: pathlib.Path) -> None:
+    matplotlib.use("Agg")
+    rows = measure(games, seconds, results)
+    print(tables(rows))
+    draw(rows, chart)
+    print(f"\nchart: {chart}")
+
+
+def main() -> None:
+    chart = pathlib.Path(sweep_flags.output()) / "episode_cost.png"
+    report(_GAMES.value, _SECONDS.value, sweep_flags.results(), chart)
 
 
 if __name__ == "__main__":
-    app.run(main)
+    sweep_flags.run_binary(main)

@@ -12,6 +12,9 @@ import matplotlib.pyplot as plt
 from absl import app, flags
 
 import tmdp_spiel as ts
+from experiments.paper import settings
+from experiments.sweep.names import label
+from tmdp_spiel.algorithms.catalogue import find_algorithm
 
 _GAME = flags.DEFINE_string("game", "leduc", "kuhn, kuhn5, leduc, or any OpenSpiel game string.")
 _EPISODES = flags.DEFINE_integer("episodes", 1_000_000, "Episodes of each run.", lower_bound=1)
@@ -30,10 +33,12 @@ def warm_up(mdp: ts.TreeMDP) -> None:
 
 
 def learners(tree: ts.DecisionTree) -> dict[str, ts.Learner]:
-    """Both with the paper's simple bound; so small an epsilon that LUCB-T does not stop before the episodes are over."""
+    """Both with the paper's settings but for c."""
     return {
-        "UCB-T": ts.UCBT(tree, c=_C.value, seed=_SEED.value),
-        "LUCB-T": ts.LUCBT(tree, bound="simple", c=_C.value, epsilon=1e-6, seed=_SEED.value),
+        label(name): find_algorithm(name)(
+            tree, seed=_SEED.value, **settings.constants(_GAME.value, tree.player, name) | {"c": _C.value}
+        )
+        for name in ("UCBT", "LUCBT")
     }
 
 

@@ -11,10 +11,12 @@ import os
 import matplotlib
 from absl import flags
 
-from experiments.sweep import curve_flags, curves, data, figure, flags as sweep_flags
+from experiments.paper import curve_flags, figures, scale_flags
+from experiments.sweep import curves, flags as sweep_flags
+from experiments.sweep.names import label
 
-flags.adopt_module_key_flags(sweep_flags)
-flags.adopt_module_key_flags(curve_flags)
+for module in (sweep_flags, scale_flags, curve_flags):
+    flags.adopt_module_key_flags(module)
 
 
 def main() -> None:
@@ -28,8 +30,8 @@ def main() -> None:
         for algorithm, asked in panel["curves"].items():
             runs = len(present[algorithm].seeds) if algorithm in present else 0
             if runs < len(asked):
-                print(f"panel {panel['panel']}: {runs} of {len(asked)} runs of {data.label(algorithm)}")
-    for path in figure.draw_all(found, os.path.join(sweep_flags.output(), "figures")):
+                print(f"panel {panel['panel']}: {runs} of {len(asked)} runs of {label(algorithm)}")
+    for path in figures.draw_all(found, os.path.join(sweep_flags.output(), "figures")):
         print(path)
 
 

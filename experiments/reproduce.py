@@ -14,12 +14,12 @@ import time
 import matplotlib
 from absl import flags
 
-from experiments.sweep import curve_flags, curves, figure, flags as sweep_flags, stopping_flags, tables
+from experiments.paper import curve_flags, figures, scale_flags, stopping_flags, tables
+from experiments.sweep import curves, flags as sweep_flags
 from tmdp_spiel.trees import storage
 
-flags.adopt_module_key_flags(sweep_flags)
-flags.adopt_module_key_flags(curve_flags)
-flags.adopt_module_key_flags(stopping_flags)
+for module in (sweep_flags, scale_flags, curve_flags, stopping_flags):
+    flags.adopt_module_key_flags(module)
 
 
 def main() -> None:
@@ -31,7 +31,7 @@ def main() -> None:
         [each for each in results if each["configuration"]["experiment"] == kind] for kind in ("stopping", "learning")
     )
     sections = {
-        "Stopping times on Kuhn poker, in millions of episodes": tables.stopping_times(stopped),
+        "Stopping times, in millions of episodes": tables.stopping_times(stopped),
         "Value gap at the end": tables.final_measures("value_gap", panels, learned),
         "Regret at the end": tables.final_measures("regret", panels, learned),
         "The paper's orderings": tables.claims(stopped, panels, learned),
@@ -41,7 +41,7 @@ def main() -> None:
     path = os.path.join(sweep_flags.output(), "tables.md")
     with storage.replacing(path) as file:
         file.write(text)
-    figure.draw_all(
+    figures.draw_all(
         [(panel, curves.of_panel(panel, learned)) for panel in panels], os.path.join(sweep_flags.output(), "figures")
     )
     print(text)

@@ -10,10 +10,11 @@ hyper-parameter is a flag as well, such as --UCBT_c=0.5; they are listed by --he
 
 from absl import flags
 
-from experiments.sweep import curve_flags, flags as sweep_flags, tables
+from experiments.paper import curve_flags, scale_flags, tables
+from experiments.sweep import flags as sweep_flags
 
-flags.adopt_module_key_flags(sweep_flags)
-flags.adopt_module_key_flags(curve_flags)
+for module in (sweep_flags, scale_flags, curve_flags):
+    flags.adopt_module_key_flags(module)
 
 
 def main() -> None:

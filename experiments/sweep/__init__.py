@@ -1,1 +1,1 @@
-"""What the sweeps share: the experiments as data, one run, the store of results, executors, tables and figures."""
+"""The machinery of any set of runs: a configuration in, a run, the store of results, executors, curves."""

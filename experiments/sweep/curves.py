@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from experiments.sweep import run
+from experiments.sweep.configuration import key
 from experiments.sweep.store import RefusedResult
 
 
@@ -40,11 +40,14 @@ def standard_error(values: np.ndarray) -> np.ndarray:
 
 
 def of_panel(panel: dict, results: list[dict]) -> dict[str, Curve]:
-    """The curves of a panel, from those of the results that it asks for; algorithms without any are absent."""
-    found = {run.key(result["configuration"]): result for result in results}
+    """The curves of a panel, from those of the results that it asks for; algorithms without any are absent.
+
+    panel: `measure`, and in `curves` the configurations of each algorithm.
+    """
+    found = {key(result["configuration"]): result for result in results}
     curves = {}
     for algorithm, asked in panel["curves"].items():
-        runs = [found[run.key(each)] for each in asked if run.key(each) in found]
+        runs = [found[key(each)] for each in asked if key(each) in found]
         if runs:
             curves[algorithm] = _curve(
                 algorithm, panel["measure"], sorted(runs, key=lambda result: result["configuration"]["seed"])
@@ -53,14 +56,16 @@ def of_panel(panel: dict, results: list[dict]) -> dict[str, Curve]:
 
 
 def _curve(algorithm: str, measure: str, runs: list[dict]) -> Curve:
-    episodes = {tuple(each["outcome"]["episode"]) for each in runs}
-    if len(episodes) > 1:
+    """Where all runs were measured: everywhere, unless the clock ended some of them early."""
+    episodes = [each["outcome"]["episode"] for each in runs]
+    common = [at for at, *others in zip(*episodes) if all(other == at for other in others)]
+    ended_by_clock = all(each["configuration"]["seconds"] is not None for each in runs)
+    if not common or (max(map(len, episodes)) > len(common) and not ended_by_clock):
         raise RefusedResult(
             f"the runs of {algorithm} were measured at different episodes; remove those that are out of date"
         )
-    return Curve(
-        algorithm,
-        np.array(episodes.pop()),
-        np.array([each["outcome"][measure] for each in runs]),
-        tuple(each["configuration"]["seed"] for each in runs),
-    )
+    values = [
+        [dict(zip(at, each["outcome"][measure]))[episode] for episode in common] for at, each in zip(episodes, runs)
+    ]
+    seeds = tuple(each["configuration"]["seed"] for each in runs)
+    return Curve(algorithm, np.array(common), np.array(values), seeds)

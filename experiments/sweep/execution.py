@@ -8,11 +8,15 @@ import multiprocessing.connection
 import os
 import signal
 import threading
+from collections.abc import Callable
 
 import tmdp_spiel as ts
 from experiments.sweep import run, store
-from experiments.sweep.data import PLAYERS
+from experiments.sweep.configuration import key, kind
+from experiments.sweep.names import title
 from experiments.sweep.progress import Progress
+from experiments.sweep.provenance import code
+from tmdp_spiel.spiel.enumerations import enumeration_of
 
 _SECONDS_TO_CONNECT = 20
 _SECONDS_BETWEEN_UPDATES = 1.0
@@ -31,42 +35,48 @@ def carry_out(
     scheduler: str | None = None,
     use_progress: bool = True,
     mix_code: bool = False,
+    perform: Callable[[dict], dict] = run.perform,
+    start_method: str = "spawn",
 ) -> list[dict]:
-    """The results of all configurations, in their order, each found in the store or run now and kept there."""
+    """The results of all configurations, in their order, each found in the store or run now and kept there.
+
+    perform: from a configuration to its result, in a worker. start_method: of the workers on this machine.
+    """
     found = results.find_all(configurations)
-    done = {run.key(result["configuration"]): result for result in found}
-    wanted = {run.key(each): each for each in configurations}
-    missing = [each for key, each in wanted.items() if key not in done]
+    done = {key(result["configuration"]): result for result in found}
+    wanted = {key(each): each for each in configurations}
+    missing = [each for name, each in wanted.items() if name not in done]
     _check_continuation(list(done.values()), missing, mix_code)
     games = list(dict.fromkeys(each["game"] for each in missing))
     missing.sort(key=lambda each: (games.index(each["game"]), each["seed"]))
     progress = Progress(list(done.values()), missing, use_progress)
     with _saying_how_to_go_on(results, list(wanted.values())), progress:
-        failures = _run_all(missing, done, results, progress, processes, scheduler) if missing else []
+        if scheduler is None:
+            _fill_caches(missing)
+        executor = _executor(min(processes, len(missing)), scheduler, start_method)
+        failures = _run_all(missing, done, results, progress, executor, perform) if missing else []
     if failures:
         reasons = "\n".join(f"{reason} ({number} runs)" for reason, number in collections.Counter(failures).items())
         raise SweepStopped(f"some runs could not be done; all others are kept in {results.directory}:\n{reasons}")
-    return [done[key] for key in wanted]
+    return [done[name] for name in wanted]
 
 
-def _run_all(missing, done, results, progress, processes, scheduler) -> list[str]:
+def _run_all(missing, done, results, progress, executor, perform) -> list[str]:
     """Runs what is missing, adds it to `done` and to the store as it arrives, and returns why some runs failed."""
     failures = []
-    if scheduler is None:
-        _fill_caches(missing)
-    with _executor(min(processes, len(missing)), scheduler) as (pool, workers):
+    with executor as (pool, workers):
         progress.workers = workers
-        waiting = {pool.submit(run.perform, each): each for each in missing}
+        waiting = {pool.submit(perform, each): each for each in missing}
         while waiting:
             finished, _ = concurrent.futures.wait(waiting, _SECONDS_BETWEEN_UPDATES, concurrent.futures.FIRST_COMPLETED)
             for future in finished:
                 asked = waiting.pop(future)
                 try:
-                    result = done[run.key(asked)] = future.result()
+                    result = done[key(asked)] = future.result()
                 except _NO_WORKERS:
                     raise
                 except Exception as error:
-                    failures.append(f"{_name(asked)}: {type(error).__name__}: {error}")
+                    failures.append(f"{title(asked)}: {type(error).__name__}: {error}")
                     progress.failed(asked)
                 else:
                     results.keep(result)
@@ -78,29 +88,21 @@ def _run_all(missing, done, results, progress, processes, scheduler) -> list[str
 def _check_continuation(found: list[dict], missing: list[dict], mix_code: bool) -> None:
     """Refuses to begin runs that could not be averaged with those that are there."""
     store.check_comparable(found, mix_code)
-    begun = {run.kind(each) for each in missing}
+    begun = {kind(each) for each in missing}
     for result in found:
         asked, made_by = result["configuration"], result["code"]
-        if run.kind(asked) in begun and not mix_code and store.version(made_by) != store.version(run.code()):
+        if kind(asked) in begun and not mix_code and store.version(made_by) != store.version(code()):
             raise store.RefusedResult(
-                f"some runs of {_name(asked)}, were made by other code (revision {made_by['git_revision'][:12]}) than "
-                f"the missing ones would be ({run.code()['git_revision'][:12]}); {store.WHAT_TO_DO}"
+                f"some runs of {title(asked)}, were made by other code (revision {made_by['git_revision'][:12]}) than "
+                f"the missing ones would be ({code()['git_revision'][:12]}); {store.WHAT_TO_DO}"
             )
 
 
-def _name(configuration: dict) -> str:
-    return f"{configuration['algorithm']} on {configuration['game']}, player {PLAYERS[configuration['player']]}"
-
-
 def _fill_caches(configurations: list[dict]) -> None:
-    """Solves for opponents and builds large trees once, so that the workers open files instead."""
-    for game, player, iterations in sorted(
-        {(each["game"], each["player"], each["iterations"] or 0) for each in configurations}
-    ):
+    """Solves for opponents, and builds the trees that games keep themselves, so that the workers open files instead."""
+    for game, player, *opponent in dict.fromkeys(run.problem_of(each) for each in configurations):
         loaded = ts.load_game(game)
-        opponent = ts.equilibrium(loaded, iterations) if iterations else ts.equilibrium(loaded)
-        if game == "rbt":
-            ts.build_tree(loaded, player, opponent)
+        enumeration_of(loaded).tree_mdp(loaded, player, run.fixed_opponent(loaded, *opponent))
 
 
 @contextlib.contextmanager
@@ -119,13 +121,13 @@ def _saying_how_to_go_on(results: store.Store, configurations: list[dict]):
 
 
 @contextlib.contextmanager
-def _executor(processes: int, scheduler: str | None):
+def _executor(processes: int, scheduler: str | None, start_method: str):
     """A concurrent.futures executor and the number of runs that it does at a time; it ends at once on an exception."""
     if scheduler is not None:
         with _connect(scheduler) as client:
             yield client.get_executor(pure=False), max(1, sum(client.nthreads().values()))
         return
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context(start_method)
     with concurrent.futures.ProcessPoolExecutor(processes, mp_context=context, initializer=_start_worker) as pool:
         try:
             yield pool, processes

@@ -1,13 +1,16 @@
-"""The flags that say which runs of a sweep, and where and how they are carried out."""
+"""The flags of every sweep: where its results are, and how its runs are carried out."""
 
 import os
 import sys
+from collections.abc import Sequence
 
 from absl import app, flags
 
-from experiments.sweep import data, execution, store
+from experiments.sweep import execution, run, store
+from experiments.sweep.configuration import kind
+from experiments.sweep.names import title
 from tmdp_spiel import build_decision_tree
-from tmdp_spiel.algorithms.catalogue import find_algorithm
+from tmdp_spiel.algorithms.catalogue import catalogue
 from tmdp_spiel.spiel.equilibrium import DEFAULT_ITERATIONS
 
 _OUTPUT = flags.DEFINE_string("output", "results", "The directory of the results: runs/, figures/ and tables.")
@@ -24,47 +27,18 @@ _MIX_CODE = flags.DEFINE_bool(
 _ITERATIONS = flags.DEFINE_integer(
     "iterations", DEFAULT_ITERATIONS, "CFR+ iterations of the opponent; the one of RBT ships.", lower_bound=1
 )
-_SCALE = flags.DEFINE_string(
-    "scale", "full", f"How much of it: {', '.join(data.SCALES)}, or a number in (0, 1], the fraction of full."
-)
-_RUNS = flags.DEFINE_integer(
-    "runs", None, "Runs of each setting, with seeds 0, 1, ...; as the scale says if not given.", 1
-)
-
-
-def _parsed_scale(scale: str) -> dict | None:
-    if scale in data.SCALES:
-        return data.SCALES[scale]
-    try:
-        fraction = float(scale)
-    except ValueError:
-        return None
-    return data.scaled(fraction) if 0 < fraction <= 1 else None
-
-
-flags.register_validator(
-    "scale", lambda scale: _parsed_scale(scale) is not None, f"choose {', '.join(data.SCALES)}, or a number in (0, 1]"
-)
 flags.register_validator(
     "scheduler", lambda address: address is None or "://" in address, "an address looks like tcp://localhost:8786"
 )
 
 
-def define_choice(name: str, options: tuple[str, ...], help_text: str) -> flags.FlagHolder:
-    """A list flag whose values come from the options; all of them if not given."""
-    holder = flags.DEFINE_list(name, list(options), f"{help_text}: any of {', '.join(options)}.")
+def define_choice(name: str, options: Sequence[str], text: str, default: Sequence[str] | None = None):
+    """A list flag whose values come from the options; all of them if nothing else is the default."""
+    holder = flags.DEFINE_list(name, list(default or options), f"{text}: any of {', '.join(options)}.")
     flags.register_validator(
         name, lambda chosen: bool(chosen) and set(chosen) <= set(options), f"choose from {', '.join(options)}"
     )
     return holder
-
-
-def size(game: str) -> dict:
-    """How many runs of how many episodes the flags ask for on that game; kuhn stands for kuhn5 as well."""
-    chosen = dict(_parsed_scale(_SCALE.value)["kuhn" if game == "kuhn5" else game])
-    if _RUNS.value is not None:
-        chosen["runs"] = _RUNS.value
-    return chosen
 
 
 def iterations() -> int:
@@ -108,11 +82,34 @@ def _warn(found: list[dict]) -> None:
 def check_hyper_parameters(configurations: list[dict]) -> None:
     """Refuses values that an algorithm does not take, before anything is run."""
     tree = build_decision_tree("kuhn", 0)
-    for algorithm, chosen in {(each["algorithm"], tuple(each["hyper_parameters"].items())) for each in configurations}:
+    for each in {kind(each): each for each in configurations}.values():
+        algorithm = each["algorithm"]
         try:
-            find_algorithm(algorithm)(tree, **dict(chosen))
-        except ValueError as error:
+            run.new_learner(each, tree)
+        except (ValueError, TypeError) as error:
             raise app.UsageError(f"{algorithm}: {error}; see the flags --{algorithm}_...") from None
+
+
+def without_refused(configurations: list[dict]) -> list[dict]:
+    """Those whose algorithm takes on the tree of their game; says which are left out, and why."""
+    refusals = {}
+    for each in configurations:
+        of_its_kind = kind(each)
+        if of_its_kind not in refusals:
+            refusals[of_its_kind] = _refusal(each)
+            if refusals[of_its_kind]:
+                print(f"left out: {title(each)}: {refusals[of_its_kind]}", file=sys.stderr)
+    return [each for each in configurations if not refusals[kind(each)]]
+
+
+def _refusal(configuration: dict) -> str | None:
+    if configuration["algorithm"] not in catalogue():
+        return None
+    try:
+        run.new_learner(configuration, build_decision_tree(configuration["game"], configuration["player"]))
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 def run_binary(main) -> None:
@@ -123,7 +120,7 @@ def run_binary(main) -> None:
             raise app.UsageError(f"unknown arguments: {argv[1:]}")
         try:
             main()
-        except (store.RefusedResult, execution.SweepStopped) as error:
+        except (ValueError, execution.SweepStopped) as error:
             sys.exit(f"error: {error}")
 
     app.run(guarded)

@@ -2,7 +2,8 @@
 
 from absl import flags
 
-from experiments.sweep import data, run
+from experiments.sweep.configuration import hyper_parameters_of
+from experiments.sweep.names import label
 from tmdp_spiel.algorithms.catalogue import catalogue
 
 
@@ -30,23 +31,19 @@ _DEFINE = {
 }
 
 
-def chosen(game: str, algorithm: str) -> dict:
-    """The paper's constants on that game, and what the flags say instead."""
-    given = {keyword: _FLAGS[algorithm, keyword].value for keyword in run.hyper_parameters_of(algorithm)}
-    return data.CONSTANTS[game].get(algorithm, {}) | {name: value for name, value in given.items() if value is not None}
+def given(algorithm: str) -> dict:
+    """What the flags say of that algorithm."""
+    chosen = {keyword: _FLAGS[algorithm, keyword].value for keyword in hyper_parameters_of(algorithm)}
+    return {keyword: value for keyword, value in chosen.items() if value is not None}
 
 
 def _define(algorithm: str, keyword: str, parameter) -> flags.FlagHolder:
-    default = {
-        game: constants.get(algorithm, {}).get(keyword, parameter.default) for game, constants in data.CONSTANTS.items()
-    }
-    by_game = ", ".join(f"{value} on {game}" for game, value in default.items())
-    text = f"{keyword} of {data.label(algorithm)}; if not given, {by_game}."
+    text = f"{keyword} of {label(algorithm)}; if not given, the paper's where it has one, else {parameter.default}."
     return _DEFINE.get(parameter.types, _define_number_or_word)(f"{algorithm}_{keyword}", None, text)
 
 
 _FLAGS = {
     (algorithm, keyword): _define(algorithm, keyword, parameter)
     for algorithm in catalogue()
-    for keyword, parameter in run.hyper_parameters_of(algorithm).items()
+    for keyword, parameter in hyper_parameters_of(algorithm).items()
 }

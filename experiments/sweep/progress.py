@@ -7,7 +7,7 @@ import sys
 
 import tqdm
 
-from experiments.sweep import run
+from experiments.sweep.configuration import kind
 
 
 class Progress(contextlib.AbstractContextManager):
@@ -19,10 +19,10 @@ class Progress(contextlib.AbstractContextManager):
 
     def __init__(self, found: list[dict], missing: list[dict], use_progress: bool):
         self.total, self.done, self.workers = len(found) + len(missing), len(found), 1
-        self._left = collections.Counter(run.kind(each) for each in missing)
+        self._left = collections.Counter(kind(each) for each in missing)
         self._seconds = collections.defaultdict(list)
         for result in found:
-            self._seconds[run.kind(result["configuration"])].append(result["timing"]["seconds"])
+            self._seconds[kind(result["configuration"])].append(result["timing"]["seconds"])
         silent = not use_progress or bool(os.environ.get("CI")) or not sys.stderr.isatty()
         layout = "{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} runs{postfix} [{elapsed}]"
         self._bar = tqdm.tqdm(
@@ -31,14 +31,14 @@ class Progress(contextlib.AbstractContextManager):
         self.show()
 
     def kept(self, result: dict) -> None:
-        kind = run.kind(result["configuration"])
-        self._left[kind] -= 1
-        self._seconds[kind].append(result["timing"]["seconds"])
+        of_its_kind = kind(result["configuration"])
+        self._left[of_its_kind] -= 1
+        self._seconds[of_its_kind].append(result["timing"]["seconds"])
         self.done += 1
         self._bar.update()
 
     def failed(self, configuration: dict) -> None:
-        self._left[run.kind(configuration)] -= 1
+        self._left[kind(configuration)] -= 1
 
     def show(self) -> None:
         left = sum(self._left.values())
@@ -47,11 +47,11 @@ class Progress(contextlib.AbstractContextManager):
 
     def remaining(self) -> str:
         """The time that what is left should take, in words."""
-        means = {kind: sum(each) / len(each) for kind, each in self._seconds.items()}
+        means = {like: sum(each) / len(each) for like, each in self._seconds.items()}
         if not means:
             return "unknown time"
         typical = sum(means.values()) / len(means)
-        seconds = sum(number * means.get(kind, typical) for kind, number in self._left.items()) / self.workers
+        seconds = sum(number * means.get(like, typical) for like, number in self._left.items()) / self.workers
         return (
             f"{seconds:.0f} s"
             if seconds < 100

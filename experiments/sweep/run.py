@@ -1,168 +1,117 @@
 """One run of a sweep, in whatever process it happens to be: a configuration in, a result out.
 
 The same configuration gives the same result bit for bit, but for `timing`: episodes are played in pieces of a fixed
-size, so that sums of floating-point numbers do not depend on how fast the machine is.
+size, so that sums of floating-point numbers do not depend on how fast the machine is. Only a limit in seconds makes
+the end of a run depend on it.
 """
 
 import functools
-import hashlib
-import importlib.metadata
-import inspect
-import json
-import pathlib
-import platform
 import socket
-import subprocess
 import time
 
-import numpy as np
-
 import tmdp_spiel as ts
-from tmdp_spiel.algorithms import hyper_parameters as parameters
+from experiments.sweep.configuration import measured_at
+from experiments.sweep.provenance import code
 from tmdp_spiel.algorithms.catalogue import find_algorithm
-from tmdp_spiel.spiel.equilibrium import DEFAULT_ITERATIONS
+from tmdp_spiel.spiel import solvers
 
 _PIECE = 2**14  # episodes between two moments at which a worker can notice that it is not needed any more
-_DECADES = 4
-_PACKAGES = ("tmdp-spiel", "open_spiel", "numpy", "numba")
-
-
-def configuration(
-    experiment: str,
-    game: str,
-    player: int,
-    algorithm: str,
-    hyper_parameters: dict,
-    seed: int,
-    episodes: int | None = None,
-    *,
-    iterations: int = DEFAULT_ITERATIONS,
-) -> dict:
-    """Everything that a result depends on but the code. Hyper-parameters that are not given stand at their defaults.
-
-    experiment: "learning", so many episodes measured on the way, or "stopping", as many as it takes. iterations: of
-    CFR+, for the opponent; the one of RBT ships.
-    """
-    return {
-        "experiment": experiment,
-        "game": game,
-        "player": player,
-        "opponent": "shipped" if game == "rbt" else f"CFR+ after {iterations} iterations",
-        "iterations": None if game == "rbt" else iterations,
-        "algorithm": algorithm,
-        "hyper_parameters": default_hyper_parameters(algorithm) | hyper_parameters,
-        "episodes": episodes,
-        "checkpoints_per_decade": 5 if game == "rbt" else 10,
-        "seed": seed,
-    }
-
-
-def key(configuration: dict) -> str:
-    """The same for equal configurations, also after a journey through JSON."""
-    return json.dumps(configuration, sort_keys=True)
-
-
-def kind(configuration: dict) -> str:
-    """The same for runs that differ in the seed alone."""
-    return key({**configuration, "seed": None})
-
-
-def hyper_parameters_of(algorithm: str) -> dict[str, parameters.HyperParameter]:
-    """The hyper-parameters of the algorithm of that name."""
-    return parameters.hyper_parameters_of(find_algorithm(algorithm))
-
-
-def default_hyper_parameters(algorithm: str) -> dict:
-    return {name: each.default for name, each in hyper_parameters_of(algorithm).items()}
 
 
 def perform(configuration: dict) -> dict:
     """Carries out one run: its configuration, what made it, the environment, the outcome and how long it took."""
-    began = time.time()
-    mdp, facts = environment(configuration["game"], configuration["player"], configuration["iterations"])
-    make = find_algorithm(configuration["algorithm"])
-    learner = make(mdp.tree, seed=configuration["seed"], **configuration["hyper_parameters"])
+    mdp = environment(*problem_of(configuration))
+    if configuration["algorithm"] not in solvers.SOLVERS:
+        warm_up(configuration["algorithm"])
     start = time.perf_counter()
-    if configuration["experiment"] == "learning":
-        outcome = learn(learner, mdp, checkpoints(configuration["episodes"], configuration["checkpoints_per_decade"]))
-    else:
-        outcome = learn_until_stopped(learner, mdp)
-    return {
-        "configuration": configuration,
-        "code": code(),
-        "environment": facts,
-        "outcome": outcome,
-        "timing": {"seconds": time.perf_counter() - start, "began": began, "host": socket.gethostname()},
+    outcome, timing = _EXPERIMENTS[configuration["experiment"]](configuration, mdp)
+    return result(configuration, mdp, outcome, {"seconds": time.perf_counter() - start, **timing})
+
+
+def result(configuration: dict, mdp: ts.TreeMDP, outcome: dict, timing: dict) -> dict:
+    """The one shape of what the store keeps."""
+    facts = {
+        "game_string": mdp.tree.game_string,
+        "num_states": mdp.tree.num_states,
+        "best_value": float(mdp.to_utility(mdp.scaled_best_value)),
+        "fingerprint": mdp.fingerprint,
     }
+    timing = {**timing, "ended": time.time(), "host": socket.gethostname()}
+    return {"configuration": configuration, "code": code(), "environment": facts, "outcome": outcome, "timing": timing}
 
 
-def learn(learner: ts.Learner, mdp: ts.TreeMDP, measured_at: list[int]) -> dict:
-    """Exact regret and value gap at those episodes, in the game's utility units.
+def new_learner(configuration: dict, tree: ts.DecisionTree) -> ts.Learner:
+    make = find_algorithm(configuration["algorithm"])
+    return make(tree, seed=configuration["seed"], **configuration["hyper_parameters"])
 
-    A learner that stops before the end plays what it recommends from then on.
-    """
-    trace = ts.run(learner, mdp, measured_at[-1], measure_at=measured_at, piece=_PIECE, play_on=True, progress=False)
+
+def _learn(configuration: dict, mdp: ts.TreeMDP) -> tuple[dict, dict]:
+    """The columns of the Trace; a learner that stops before the end plays what it recommends from then on."""
+    algorithm, episodes, seed = (configuration[each] for each in ("algorithm", "episodes", "seed"))
+    how = {"measure_at": measured_at(configuration), "seconds": configuration["seconds"], "progress": False}
+    if algorithm in solvers.SOLVERS:
+        trace = solvers.run(algorithm, _problem(*problem_of(configuration)), episodes, seed=seed, **how)
+    else:
+        trace = ts.run(new_learner(configuration, mdp.tree), mdp, episodes, piece=_PIECE, play_on=True, **how)
     if trace.interrupted:
         raise KeyboardInterrupt
-    return {name: getattr(trace, name).tolist() for name in ("episode", "regret", "value_gap")}
+    columns = {name: getattr(trace, name).tolist() for name in ("episode", "regret", "value_gap", "seconds")}
+    return columns, {"measured_after": columns.pop("seconds")}
 
 
-def checkpoints(episodes: int, per_decade: int) -> list[int]:
-    """The episodes to measure at: the last decades, evenly spaced in the logarithm. On RBT measuring takes a second."""
-    spaced = np.geomspace(max(1, episodes / 10**_DECADES), episodes, _DECADES * per_decade + 1)
-    return np.unique(np.rint(spaced).astype(int)).tolist()
+def _stop(configuration: dict, mdp: ts.TreeMDP) -> tuple[dict, dict]:
+    """The episodes until it stopped or was given up, the true gap of its policy, and the width that remained.
 
-
-def learn_until_stopped(learner: ts.Learner, mdp: ts.TreeMDP) -> dict:
-    """The episodes that it took, and the true gap of the policy on the [0, 1] scale that epsilon is on."""
-    result = ts.run_until_stopped(learner, mdp, progress=False)
-    if result.interrupted:
+    Gap and width are on the [0, 1] scale of epsilon.
+    """
+    learner = new_learner(configuration, mdp.tree)
+    ended = ts.run_until_stopped(learner, mdp, max_episodes=configuration["episodes"], progress=False)
+    if ended.interrupted:
         raise KeyboardInterrupt
-    gap = max(mdp.scaled_best_value - mdp.scaled_value(result.plan), 0.0)
-    return {"episodes": result.episodes, "gap": gap}
+    gap = max(mdp.scaled_best_value - mdp.scaled_value(ended.plan), 0.0)
+    width = None if ended.stopped else remaining_width(learner)
+    return {"episodes": ended.episodes, "stopped": ended.stopped, "gap": gap, "width": width}, {}
+
+
+_EXPERIMENTS = {"learning": _learn, "stopping": _stop}
+
+
+def remaining_width(learner: ts.Learner) -> float | None:
+    """How far apart its bounds on the best value still are: its own `width`, or that of its bounds at the root."""
+    if hasattr(learner, "width"):
+        return float(learner.width)
+    if hasattr(learner, "upper") and hasattr(learner, "lower"):
+        return float(learner.upper[-1] - learner.lower[-1])
+    return None
+
+
+def problem_of(configuration: dict) -> tuple[str, int, str, int | None]:
+    """What tells the environments of runs apart."""
+    return tuple(configuration[name] for name in ("game", "player", "opponent", "iterations"))
+
+
+def fixed_opponent(game, opponent: str, iterations: int | None):
+    if opponent == "uniform":
+        return ts.uniform(game)
+    return ts.equilibrium(game) if iterations is None else ts.equilibrium(game, iterations)
 
 
 @functools.lru_cache(maxsize=2)  # both players of one game: what RBT needs beside its memory-mapped arrays is large
-def environment(game: str, player: int, iterations: int | None) -> tuple[ts.TreeMDP, dict]:
-    """The Tree MDP, opened from the cache where there is a file of it, and what tells it apart from others."""
+def environment(game: str, player: int, opponent: str, iterations: int | None) -> ts.TreeMDP:
+    """The Tree MDP, opened from the cache where there is a file of it."""
     loaded = ts.load_game(game)
-    opponent = ts.equilibrium(loaded) if iterations is None else ts.equilibrium(loaded, iterations)
-    mdp = ts.build_tree(loaded, player, opponent)
-    digest = hashlib.sha256(str(loaded).encode())
-    for array in (mdp.reach, mdp.outcome_return, mdp.outcome_probability):
-        digest.update(array)
-    facts = {
-        "game_string": str(loaded),
-        "num_states": mdp.tree.num_states,
-        "best_value": float(mdp.to_utility(mdp.scaled_best_value)),
-        "sha256": digest.hexdigest(),
-    }
-    return mdp, facts
+    return ts.build_tree(loaded, player, fixed_opponent(loaded, opponent, iterations))
+
+
+@functools.lru_cache(maxsize=1)
+def _problem(game: str, player: int, opponent: str, iterations: int | None) -> solvers.Problem:
+    """The same for OpenSpiel's solvers."""
+    loaded = ts.load_game(game)
+    return solvers.make_problem(loaded, player, fixed_opponent(loaded, opponent, iterations))
 
 
 @functools.cache
-def code() -> dict:
-    """The versions of all that computes, the revision of the checkout, and a digest of the source files."""
-    library = pathlib.Path(ts.__file__).parent
-    games = pathlib.Path(inspect.getfile(ts.games)).parent
-    digest = hashlib.sha256(pathlib.Path(__file__).read_bytes())
-    for directory in (library, library / "algorithms", games):
-        for path in sorted(directory.glob("*.py")):
-            digest.update(path.name.encode() + path.read_bytes())
-    return {
-        "source": digest.hexdigest()[:16],
-        "git_revision": _git_revision(),
-        "python": platform.python_version(),
-        **{name: importlib.metadata.version(name) for name in _PACKAGES},
-    }
-
-
-def _git_revision() -> str:
-    def git(*arguments):
-        command = ["git", "-C", str(pathlib.Path(__file__).parent), *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-
-    try:
-        return git("rev-parse", "HEAD") + ("-modified" if git("status", "--porcelain", "--untracked-files=no") else "")
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
+def warm_up(algorithm: str) -> None:
+    """Compiles on a small game, so that the time of a run is its own."""
+    mdp = environment.__wrapped__("kuhn", 0, "uniform", None)
+    ts.run(find_algorithm(algorithm)(mdp.tree), mdp, 10, progress=False)

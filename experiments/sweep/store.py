@@ -5,8 +5,8 @@ import hashlib
 import pathlib
 from collections.abc import Iterable
 
-from experiments.sweep import run
-from experiments.sweep.data import PLAYERS
+from experiments.sweep.configuration import key, kind
+from experiments.sweep.names import as_path, seat
 from tmdp_spiel.trees import storage
 
 WHAT_TO_DO = "remove those that are out of date, give another --output, or average them all the same with --mix_code"
@@ -24,13 +24,13 @@ class Store:
 
     def path(self, configuration: dict) -> pathlib.Path:
         """experiment / game / player / algorithm / what else was set / seed."""
-        digest = _digest(run.kind(configuration))
+        digest = hashlib.sha256(kind(configuration).encode()).hexdigest()[:12]
         episodes = "" if configuration["episodes"] is None else f"{configuration['episodes']}_episodes_"
         return (
             self.directory
             / configuration["experiment"]
-            / configuration["game"]
-            / PLAYERS[configuration["player"]]
+            / as_path(configuration["game"])
+            / seat(configuration["player"])
             / configuration["algorithm"]
             / f"{episodes}{digest}"
             / f"seed_{configuration['seed']:04d}.json"
@@ -47,7 +47,7 @@ class Store:
         result = storage.read_checked_json(path)
         if result is None:
             raise RefusedResult(f"{path} is truncated or was altered; remove it, and the run is done again")
-        if run.key(result["configuration"]) != run.key(configuration):
+        if key(result["configuration"]) != key(configuration):
             raise RefusedResult(f"{path} holds a run of another configuration: {result['configuration']}; remove it")
         return result
 
@@ -74,9 +74,9 @@ def check_comparable(results: Iterable[dict], mix_code: bool = False) -> list[st
     environments, codes = collections.defaultdict(list), collections.defaultdict(list)
     for result in results:
         asked = result["configuration"]
-        problem = asked["game"], PLAYERS[asked["player"]]
-        environments[problem].append((result["environment"]["sha256"], result))
-        codes[(*problem, asked["algorithm"], run.kind(asked))].append((version(result["code"]), result))
+        problem = asked["game"], seat(asked["player"])
+        environments[problem].append((result["environment"]["fingerprint"], result))
+        codes[(*problem, asked["algorithm"], kind(asked))].append((version(result["code"]), result))
     for problem, met in environments.items():
         if len(dict(met)) > 1:
             raise RefusedResult(
@@ -98,13 +98,9 @@ def check_comparable(results: Iterable[dict], mix_code: bool = False) -> list[st
 
 def version(code: dict) -> str:
     """The same for code that computes the same: a commit that leaves the sources alone does not count."""
-    return run.key({name: each for name, each in code.items() if name != "git_revision"})
+    return key({name: each for name, each in code.items() if name != "git_revision"})
 
 
 def _counts(tagged: list[tuple[str, dict]]) -> str:
     numbers = collections.Counter((kind, result["code"]["git_revision"][:12]) for kind, result in tagged)
     return ", ".join(f"{number} by revision {revision}" for (_, revision), number in numbers.items())
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -10,6 +10,7 @@ import time
 import pytest
 
 from experiments.sweep import execution, run, store
+from experiments.sweep.configuration import configuration
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -47,7 +48,7 @@ def test_a_worker_dies_and_all_results_arrive_and_equal_the_local_ones(tmp_path,
             process.kill()
             process.wait()
     configurations = [
-        run.configuration("learning", "leduc", 0, algorithm, constants, seed, 600_000, iterations=5)
+        configuration("learning", "leduc", 0, algorithm, constants, seed, 600_000, iterations=5)
         for algorithm, constants in (("MVP", {}), ("UCT", {"c": 5.0}))
         for seed in range(6)
     ]
@@ -60,6 +61,6 @@ def test_a_worker_dies_and_all_results_arrive_and_equal_the_local_ones(tmp_path,
 
 def test_a_scheduler_that_does_not_answer_is_named(tmp_path, address, monkeypatch):
     monkeypatch.setattr(execution, "_SECONDS_TO_CONNECT", 0.5)
-    asked = run.configuration("learning", "leduc", 0, "UCT", {}, 0, 10, iterations=5)
+    asked = configuration("learning", "leduc", 0, "UCT", {}, 0, 10, iterations=5)
     with pytest.raises(execution.SweepStopped, match=f"no Dask scheduler answers at {address}"):
         execution.carry_out([asked], store.Store(tmp_path), scheduler=address)

@@ -30,24 +30,26 @@ def test_coverage_reports_every_player():
 
 
 def test_episode_costs_are_measured_once(tmp_path):
-    flags = ["--games=kuhn", "--seconds=0", f"--output={tmp_path / 'rows'}", f"--chart={tmp_path / 'chart.png'}"]
+    flags = ["--games=kuhn", "--seconds=0", f"--output={tmp_path}"]
     first = command("episode_cost", *flags)
     assert first.returncode == 0, first.stderr
     assert "| one plain pass over the tree |" in first.stdout and "| PSRL, lazy |" in first.stdout
-    rows = [json.loads(line) for line in (tmp_path / "rows").read_text().splitlines()]
-    assert all(row["states"] == 6 and row["seconds"] > 0 for row in rows)
-    assert (tmp_path / "chart.png").stat().st_size > 10_000
+    assert "kuhn, player x, 6 states" in first.stdout
+    assert len(list((tmp_path / "runs" / "cost").rglob("seed_*.json"))) == 15
+    assert (tmp_path / "episode_cost.png").stat().st_size > 10_000
     again = command("episode_cost", *flags)
     assert again.stdout == first.stdout and "measuring" not in again.stderr
 
 
 def test_episode_costs_say_why_an_algorithm_cannot():
     script = (
-        "import json; from experiments import episode_cost as e; print(json.dumps(e.measure('LUCB', 'leduc', 0, 0.0)))"
+        "import json; from experiments import episode_cost as e; "
+        "asked = next(each for each in e.configurations(['leduc'], 0.0) if each['algorithm'] == 'LUCB'); "
+        "print(json.dumps(e.perform(asked)))"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=300)
     row = json.loads(done.stdout)
-    assert "more than max_policies" in row["refused"] and row["states"] == 144
+    assert "more than max_policies" in row["timing"]["refused"] and row["environment"]["num_states"] == 144
 
 
 @pytest.mark.parametrize(

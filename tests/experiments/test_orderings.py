@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from experiments.sweep import data, orderings
+from experiments.paper import claims, orderings, settings
 
 
 def by_seed(values):
@@ -60,10 +60,10 @@ def test_leads_are_ratios():
 
 
 def test_claims_are_about_what_the_panels_show():
-    panels = {panel["panel"]: panel for panel in data.PANELS}
-    for claim in (*orderings.CURVE_CLAIMS, *orderings.LEAD_CLAIMS):
+    panels = {panel["panel"]: panel for panel in settings.PANELS}
+    for claim in (*claims.CURVE_CLAIMS, *claims.LEAD_CLAIMS):
         for letter in claim["panels"]:
             assert {claim["smaller"], claim["larger"]} <= set(panels[letter]["algorithms"])
-    for claim in orderings.STOPPING_CLAIMS:
-        assert {claim["smaller"], claim["larger"]} <= set(data.STOPPING_ALGORITHMS)
-        assert claim["game"] in data.STOPPING_GAMES
+    for claim in claims.STOPPING_CLAIMS:
+        assert {claim["smaller"], claim["larger"]} <= set(settings.STOPPING_ALGORITHMS)
+        assert claim["game"] in settings.STOPPING_GAMES

@@ -3,10 +3,11 @@
 import pytest
 
 from experiments.sweep import execution, progress, run, store
+from experiments.sweep.configuration import configuration
 
 
 def asked(seed, algorithm="UCT"):
-    return run.configuration("learning", "leduc", 0, algorithm, {}, seed, 50, iterations=5)
+    return configuration("learning", "leduc", 0, algorithm, {}, seed, 50, iterations=5)
 
 
 def test_runs_of_other_code_are_not_continued(tmp_path):

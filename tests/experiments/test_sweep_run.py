@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 import tmdp_spiel as ts
-from experiments.sweep import data, run
+from experiments.paper import settings
+from experiments.sweep import run
+from experiments.sweep.configuration import configuration, hyper_parameters_of, measured_at
 from tmdp_spiel.algorithms.catalogue import catalogue
 
 
 def leduc_run(algorithm, episodes=300, seed=0, **hyper_parameters):
-    return run.configuration("learning", "leduc", 1, algorithm, hyper_parameters, seed, episodes, iterations=5)
+    return configuration("learning", "leduc", 1, algorithm, hyper_parameters, seed, episodes, iterations=5)
 
 
 def test_a_run_measures_what_the_runner_measures():
@@ -20,7 +22,7 @@ def test_a_run_measures_what_the_runner_measures():
     game = ts.load_game("leduc")
     mdp = ts.build_tree(game, 1, ts.equilibrium(game, 5))
     trace = ts.run(ts.UCBT(mdp.tree, c=0.5, seed=3), mdp, 40_000, measure_at=outcome["episode"], progress=False)
-    assert outcome["episode"] == trace.episode.tolist() == run.checkpoints(40_000, 10)
+    assert outcome["episode"] == trace.episode.tolist() == measured_at(asked)
     assert outcome["value_gap"] == trace.value_gap.tolist()
     np.testing.assert_allclose(outcome["regret"], trace.regret, rtol=1e-9)
 
@@ -33,7 +35,7 @@ def test_the_same_seed_gives_the_same_bits_and_another_seed_others(algorithm):
 
 def test_a_learner_that_stops_plays_what_it_recommends():
     loose = {"bound": "simple", "c": 0.1, "epsilon": 0.5, "delta": 0.5}
-    asked = run.configuration("learning", "kuhn", 0, "LUCBT", loose, 0, 5000, iterations=5)
+    asked = configuration("learning", "kuhn", 0, "LUCBT", loose, 0, 5000, iterations=5)
     outcome = run.perform(asked)["outcome"]
     stopped = run.perform({**asked, "experiment": "stopping"})["outcome"]
     assert stopped["episodes"] < 2000
@@ -53,21 +55,56 @@ def test_the_result_says_what_it_is_of():
     assert set(result["code"]) >= {"git_revision", "source", "numpy", "numba", "open_spiel", "tmdp-spiel"}
     other_player = run.perform({**leduc_run("UCT"), "player": 0})
     other_opponent = run.perform({**leduc_run("UCT"), "iterations": 6})
-    digests = {each["environment"]["sha256"] for each in (result, other_player, other_opponent)}
+    digests = {each["environment"]["fingerprint"] for each in (result, other_player, other_opponent)}
     assert len(digests) == 3
     json.dumps(result)
 
 
-def test_the_sweeps_name_algorithms_and_keywords_that_exist():
-    for game, constants in data.CONSTANTS.items():
-        for algorithm, keywords in constants.items():
-            assert keywords.keys() <= run.hyper_parameters_of(algorithm).keys(), (game, algorithm)
-    for panel in data.PANELS:
+@pytest.mark.parametrize("game", ["kuhn", "kuhn5", "leduc", "rbt", "tic_tac_toe"])
+@pytest.mark.parametrize("player", [0, 1])
+def test_the_constants_are_of_keywords_that_exist(game, player):
+    for algorithm in catalogue():
+        assert settings.constants(game, player, algorithm).keys() <= hyper_parameters_of(algorithm).keys()
+
+
+def test_the_constants_are_the_papers():
+    constants = settings.constants
+    assert [constants(game, 0, "UCBT")["c"] for game in ("kuhn", "leduc", "rbt")] == [0.1, 1.0, 1.0]
+    assert [constants("kuhn5", player, "LUCBT")["c"] for player in (0, 1)] == [0.1, 1.0]
+    assert [constants(game, 1, "UCT")["c"] for game in ("kuhn", "leduc", "rbt")] == [0.5, 5.0, 2.0]
+    assert [constants(game, 1, "OPF")["k"] for game in ("kuhn", "leduc", "rbt")] == [0.5, 5.0, 5.0]
+    assert [constants(game, 1, "OutcomeSamplingMCCFR")["epsilon"] for game in ("leduc", "rbt")] == [0.1, 0.2]
+    assert constants("leduc", 0, "MVP") == {}
+
+
+def test_the_panels_name_algorithms_that_exist():
+    for panel in settings.PANELS:
         assert set(panel["algorithms"]) <= catalogue().keys()
-        assert "seed" not in run.hyper_parameters_of(panel["algorithms"][0])
 
 
-def test_checkpoints_span_four_decades():
-    assert run.checkpoints(1, 10) == [1]
-    spaced = run.checkpoints(1_000_000, 10)
+def test_a_game_that_ships_an_equilibrium_is_met_with_it():
+    asked = configuration("learning", "rbt", 0, "UCT", {}, 0, 10, iterations=5)
+    assert (asked["opponent"], asked["iterations"]) == ("shipped", None)
+    assert configuration("learning", "kuhn", 0, "UCT", {}, 0, 10, iterations=5)["opponent"] == "cfr+"
+
+
+def test_a_run_that_is_given_up_says_what_remained():
+    tolerance = {"epsilon": 0.05, "delta": 0.05}
+    asked = configuration("stopping", "kuhn", 0, "BPIUCRL", tolerance, 0, 2000, opponent="uniform")
+    outcome = run.perform(asked)["outcome"]
+    assert outcome["episodes"] == 2000 and not outcome["stopped"]
+    assert 0.05 < outcome["width"] <= 1 and 0 <= outcome["gap"] < 1
+
+
+def test_an_open_spiel_solver_is_run_like_a_learner():
+    asked = configuration("learning", "kuhn", 0, "OpenSpielExternalSampling", {}, 0, 300, opponent="uniform")
+    result = run.perform(asked)
+    assert len(result["outcome"]["value_gap"]) == len(result["timing"]["measured_after"]) > 5
+    assert result["outcome"]["value_gap"][-1] < result["outcome"]["value_gap"][0]
+    assert np.isnan(result["outcome"]["regret"]).all()
+
+
+def test_measurements_span_four_decades():
+    assert measured_at({"episodes": 1, "measured_per_decade": 10}) == [1]
+    spaced = measured_at({"episodes": 1_000_000, "measured_per_decade": 10})
     assert (spaced[0], spaced[10], spaced[-1], len(spaced)) == (100, 1000, 1_000_000, 41)

@@ -4,19 +4,20 @@ import json
 
 import pytest
 
-from experiments.sweep import curves, run, store
+from experiments.sweep import curves, store
+from experiments.sweep.configuration import configuration
 from tmdp_spiel.trees import storage
 
 
 def asked(seed=0, c=1.0, **more):
-    return {**run.configuration("learning", "leduc", 0, "UCT", {"c": c}, seed, 100), **more}
+    return {**configuration("learning", "leduc", 0, "UCT", {"c": c}, seed, 100), **more}
 
 
 def result(seed=0, source="s", environment="e", **more):
     return {
         "configuration": asked(seed, **more),
         "code": {"source": source, "git_revision": f"revision of {source}"},
-        "environment": {"sha256": environment},
+        "environment": {"fingerprint": environment},
         "outcome": {"episode": [1, 100], "regret": [0.1 + seed, 1 / 3], "value_gap": [1.0, 0.5]},
         "timing": {"seconds": 1.0},
     }
@@ -93,3 +94,21 @@ def test_curves_are_means_over_the_seeds_that_were_asked_for():
     assert found["UCT"].mean.tolist() == pytest.approx([0.6, 1 / 3])
     assert found["UCT"].error.tolist() == pytest.approx([0.5, 0.0])
     assert found["UCT"].final == {0: 1 / 3, 1: 1 / 3}
+
+
+def test_runs_that_the_clock_ended_are_compared_where_all_were_measured():
+    panel = {"measure": "regret", "curves": {"UCT": [asked(0, seconds=1.0), asked(1, seconds=1.0)]}}
+    runs = [result(0, seconds=1.0), result(1, seconds=1.0)]
+    runs[1]["outcome"]["episode"] = [1, 63]
+    found = curves.of_panel(panel, runs)["UCT"]
+    assert found.episode.tolist() == [1] and found.values.tolist() == [[0.1], [1.1]]
+    unlimited = {"measure": "regret", "curves": {"UCT": [asked(0), asked(1)]}}
+    runs = [result(0), result(1)]
+    runs[1]["outcome"]["episode"] = [1, 63]
+    with pytest.raises(store.RefusedResult, match="measured at different episodes"):
+        curves.of_panel(unlimited, runs)
+
+
+def test_any_game_string_and_seat_has_a_path(results):
+    path = results.path(asked(game="goofspiel(num_cards=4,players=3)", player=2))
+    assert path.parts[-6:-2] == ("learning", "goofspiel_num_cards_4_players_3", "2", "UCT")

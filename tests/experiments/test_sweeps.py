@@ -13,7 +13,9 @@ from absl import flags
 from absl.testing import flagsaver
 
 from experiments import plot, regret, reproduce, stopping_times, value_gap
-from experiments.sweep import data, run, store
+from experiments.paper import settings
+from experiments.sweep import run, store
+from experiments.sweep.configuration import configuration
 
 ROOT = pathlib.Path(__file__).parents[2]
 TINY = ("--games=leduc", "--players=x", "--iterations=5")
@@ -38,8 +40,8 @@ def outcomes(directory):
 
 def alone(algorithm, seed, episodes):
     """A run in this process, without a pool."""
-    constants = data.CONSTANTS["leduc"][algorithm]
-    asked = run.configuration("learning", "leduc", 0, algorithm, constants, seed, episodes, iterations=5)
+    constants = settings.constants("leduc", 0, algorithm)
+    asked = configuration("learning", "leduc", 0, algorithm, constants, seed, episodes, iterations=5)
     return json.loads(json.dumps({**run.perform(asked), "code": None, "timing": None}))
 
 
@@ -111,7 +113,7 @@ def test_the_measures_share_runs_and_refuse_damaged_ones(tmp_path):
 
 def test_everything_at_once(tmp_path):
     curves = ["--episodes=100", f"--output={tmp_path}", *TINY]
-    stopping = ["--kuhn_games=kuhn", "--tolerances=0.4"]
+    stopping = ["--stopping_games=kuhn", "--tolerances=0.4"]
     done = call("reproduce", "--runs=2", *curves, *stopping)
     assert done.returncode == 0, done.stderr
     tables = (tmp_path / "tables.md").read_text()
@@ -128,6 +130,12 @@ def test_everything_at_once(tmp_path):
     assert again.returncode == 0, again.stderr
     assert again.stdout.strip() in tables, "found, and the same table"
 
+    more = ["--stopping_games=leduc", "--stopping_algorithms=LUCB,MDPGapE", "--give_up_after=200", "--tolerances=0.4"]
+    limited = call("stopping_times", "--runs=1", "--iterations=5", f"--output={tmp_path}", *more)
+    assert limited.returncode == 0, limited.stderr
+    assert "left out: LUCB on leduc, player o: LUCB has one arm per policy" in limited.stderr
+    assert "| o | MDP-GapE | none | given up after 200 episodes, remaining width " in limited.stdout
+
     for drawn in (tmp_path / "figures").iterdir():
         drawn.unlink()
     drawn = call("plot", "--runs=3", *curves)
@@ -142,7 +150,8 @@ def test_everything_at_once(tmp_path):
     "flag, message",
     [
         ("--games=chess", "choose from leduc, rbt"),
-        ("--kuhn_games=leduc", "choose from kuhn, kuhn5"),
+        ("--stopping_games=chess", "choose from kuhn, kuhn5, leduc, rbt"),
+        ("--stopping_algorithms=UCT", "choose from BPIUCRL, LUCB"),
         ("--algorithms=UCBT,MCCFR", "choose from AMB, BettingUCRL"),
         ("--scale=tiny", "choose full, medium, small, or a number in (0, 1]"),
         ("--scale=1.5", "choose full, medium, small, or a number in (0, 1]"),

@@ -2,24 +2,24 @@
 
 import pytest
 
-from experiments.sweep import data, run, tables
+from experiments.paper import settings, tables
+from experiments.sweep.configuration import configuration
+from experiments.sweep.tables import mean_and_error
 
 
-def stopped(algorithm, seed, episodes, gap=0.0, player=0, **hyper_parameters):
-    asked = run.configuration(
-        "stopping", "kuhn", player, algorithm, {"epsilon": 0.1, "delta": 0.1, **hyper_parameters}, seed
-    )
-    return {"configuration": asked, "outcome": {"episodes": episodes, "gap": gap}}
+def stopped(algorithm, seed, episodes, gap=0.0, player=0, game="kuhn", **hyper_parameters):
+    asked = configuration("stopping", game, player, algorithm, {"epsilon": 0.1, "delta": 0.1, **hyper_parameters}, seed)
+    return {"configuration": asked, "outcome": {"episodes": episodes, "stopped": True, "gap": gap, "width": None}}
 
 
 def learned(panel, algorithm, seed, final):
-    asked = run.configuration("learning", panel["game"], panel["player"], algorithm, {}, seed, 100)
+    asked = configuration("learning", panel["game"], panel["player"], algorithm, {}, seed, 100)
     return {"configuration": asked, "outcome": {"episode": [1, 100], panel["measure"]: [1.0, final]}}
 
 
 def made_up(letter, finals):
     """A panel and its results; finals: by algorithm, by seed."""
-    panel = next(each for each in data.PANELS if each["panel"] == letter)
+    panel = next(each for each in settings.PANELS if each["panel"] == letter)
     results = [
         learned(panel, algorithm, seed, final) for algorithm, each in finals.items() for seed, final in enumerate(each)
     ]
@@ -46,12 +46,39 @@ def test_stopping_times_stand_under_the_papers():
     ]
 
 
+def given_up(algorithm, seed, episodes, width):
+    result = stopped(algorithm, seed, episodes, game="leduc")
+    result["outcome"] |= {"stopped": False, "width": width}
+    return result
+
+
+def test_runs_that_were_given_up_say_so():
+    results = [
+        *(given_up("BPIUCRL", seed, 50_000, width) for seed, width in enumerate((0.4, 0.2))),
+        given_up("LUCBT", 0, 50_000, None),
+        stopped("LUCBT", 1, 3200, game="leduc"),
+        stopped("LUCBTUniform", 0, 3217, game="leduc"),
+    ]
+    lines = tables.stopping_times(results).splitlines()
+    assert "| x | BPI-UCRL | none | given up after 50,000 episodes, remaining width 0.300 | 0.000 |" in lines
+    assert "| x | LUCB-T | *the paper* | — |  |" in lines
+    assert "| x | LUCB-T | tight | 1 of 2 given up after 50,000 episodes | 0.000 |" in lines
+    assert "| x | LUCB-T-Uniform | tight | 0.00322 | 0.000 |" in lines
+
+
+def test_a_claim_is_not_judged_on_runs_that_were_given_up():
+    sides = [stopped("LUCB", 0, 1e5), stopped("LUCBT", 0, 2e5, union="paper")]
+    assert "LUCB < LUCB-T" in tables.claims(sides, [], [])
+    sides[1]["outcome"]["stopped"] = False
+    assert "LUCB < LUCB-T" not in tables.claims(sides, [], [])
+
+
 def test_final_measures():
     panel, results = made_up("e", {"UCBT": [1200.0, 1400.0], "UCT": [0.02, 0.04], "OPF": []})
     lines = tables.final_measures("regret", [panel], results).splitlines()
     assert lines[0] == "| Regret | leduc x (2 runs of 100 episodes) |"
     assert lines[2:] == ["| UCB-T | 1,300 ± 100 |", "| UCT | 0.0300 ± 0.0100 |", "| OPF | — |"]
-    assert tables.mean_and_error([0.0, 0.0]) == "0 ± 0"
+    assert mean_and_error([0.0, 0.0]) == "0 ± 0"
 
 
 def test_claims_are_judged_where_both_sides_have_runs():
@@ -73,6 +100,6 @@ def test_claims_are_judged_where_both_sides_have_runs():
 
 @pytest.mark.parametrize("fraction, runs, episodes", [(1.0, 50, None), (0.1, 5, 0.1), (1e-6, 2, 1000)])
 def test_scales(fraction, runs, episodes):
-    full = data.SCALES["full"]["leduc"]["episodes"]
+    full = settings.SCALES["full"]["leduc"]["episodes"]
     expected = {None: full, 0.1: full // 10, 1000: 1000}[episodes]
-    assert data.scaled(fraction)["leduc"] == {"runs": runs, "episodes": expected}
+    assert settings.scaled(fraction)["leduc"] == {"runs": runs, "episodes": expected}

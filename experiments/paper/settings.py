@@ -1,15 +1,7 @@
-"""The paper's experiments as data. A new algorithm takes part once its name stands in the tuple of a panel."""
+"""The paper's experiments as data: panels, constants, stopping times, sizes.
 
-PLAYERS = ("x", "o")
-
-LABELS = {
-    "LUCBT": "LUCB-T",
-    "LUCBTUniform": "LUCB-T-Uniform",
-    "UCBT": "UCB-T",
-    "OutcomeSamplingMCCFR": "MCCFR",
-    "BPIUCRL": "BPI-UCRL",
-    "MDPGapE": "MDP-GapE",
-}
+A new algorithm takes part in a panel once its name stands in its tuple; --algorithms runs any by name.
+"""
 
 # The eight panels of the paper's figure: the paper's algorithms first, then those it does not show.
 _LEDUC_GAP = ("LUCBT", "BPIUCRL", "MDPGapE", "LUCBTUniform", "UCBT", "UCT", "MVP", "PSRL")
@@ -39,33 +31,47 @@ FEWER_EPISODES = {
     ("leduc", "PSRL"): 10,  # its episodes cost a pass over the tree, 70 us
 }
 
-# The paper's constants; so small an epsilon that the learners that can stop use all their episodes.
-CONSTANTS = {
-    "leduc": {
-        "LUCBT": {"bound": "simple", "c": 1.0, "epsilon": 1e-6},
-        "LUCBTUniform": {"bound": "simple", "c": 1.0, "epsilon": 1e-6},
-        "UCBT": {"bound": "simple", "c": 1.0},
-        "UCT": {"c": 5.0},
-        "OutcomeSamplingMCCFR": {"epsilon": 0.1},
-        "OPF": {"k": 5.0},
-        "BPIUCRL": {"epsilon": 1e-6},
-        "MDPGapE": {"epsilon": 1e-6},
-    },
-    "rbt": {
-        "LUCBT": {"bound": "simple", "c": 1.0, "epsilon": 1e-6},
-        "UCBT": {"bound": "simple", "c": 1.0},
-        "UCT": {"c": 2.0},
-        "OutcomeSamplingMCCFR": {"epsilon": 0.2},
-        "OPF": {"k": 5.0},
-        "BPIUCRL": {"epsilon": 1e-6},
-        "MDPGapE": {"epsilon": 1e-6},
-        "PSRL": {"lazy": True},
-    },
+# How often a run is measured while its episodes grow tenfold, if not as usual.
+PER_DECADE = {"rbt": 5}  # measuring takes a second there
+
+# The paper's constants, by game and where they differ by player.
+_KUHN = {
+    "LUCBT": {"c": 0.1},
+    "UCBT": {"c": 0.1},
+    "UCT": {"c": 0.5},
+    "OutcomeSamplingMCCFR": {"epsilon": 0.1},
+    "OPF": {"k": 0.5},
 }
+_KUHN_BY_PLAYER = (_KUHN, {**_KUHN, "LUCBT": {"c": 1.0}})
+_LEDUC = {"UCT": {"c": 5.0}, "OutcomeSamplingMCCFR": {"epsilon": 0.1}, "OPF": {"k": 5.0}}
+_RBT = {"UCT": {"c": 2.0}, "OutcomeSamplingMCCFR": {"epsilon": 0.2}, "OPF": {"k": 5.0}, "PSRL": {"lazy": True}}
+_BY_GAME = {
+    "kuhn": _KUHN_BY_PLAYER,
+    "kuhn5": _KUHN_BY_PLAYER,
+    "leduc": (_LEDUC, _LEDUC),
+    "rbt": (_RBT, _RBT),
+}
+# On every game: the simple bound, and so small an epsilon that the learners that can stop use all their episodes.
+_ENDLESS = {"epsilon": 1e-6}
+_EVERYWHERE = {
+    "LUCB": _ENDLESS,
+    "LUCBT": {"bound": "simple", "c": 1.0, **_ENDLESS},
+    "LUCBTUniform": {"bound": "simple", "c": 1.0, **_ENDLESS},
+    "UCBT": {"bound": "simple", "c": 1.0},
+    "BPIUCRL": _ENDLESS,
+    "MDPGapE": _ENDLESS,
+}
+
+
+def constants(game: str, player: int, algorithm: str) -> dict:
+    """The hyper-parameters of a learning curve that are not at their defaults; none for what the paper has not."""
+    of_game = _BY_GAME[game][player] if game in _BY_GAME else {}
+    return _EVERYWHERE.get(algorithm, {}) | of_game.get(algorithm, {})
+
 
 # Stopping times: the paper's Tables 1 and 2.
 STOPPING_ALGORITHMS = ("LUCB", "LUCBT", "LUCBTUniform")
-STOPPING_GAMES = ("kuhn", "kuhn5")
+STOPPING_GAMES = ("kuhn", "kuhn5")  # as well as what --stopping_games names
 TOLERANCES = (0.05, 0.1)  # epsilon = delta
 UNIONS = ("paper", "tight")
 
@@ -86,17 +92,17 @@ PAPER_STOPPING_TIMES = {
 # How much of it: runs of a setting and episodes of a run. The paper has 10 runs on Kuhn, 50 on Leduc and 25 on RBT.
 SCALES = {
     "full": {
-        "kuhn": {"runs": 10, "tolerances": (0.05, 0.1)},
+        "stopping": {"runs": 10, "tolerances": (0.05, 0.1)},
         "leduc": {"runs": 50, "episodes": 1_000_000},
         "rbt": {"runs": 25, "episodes": 1_000_000},
     },
     "medium": {
-        "kuhn": {"runs": 10, "tolerances": (0.1,)},
+        "stopping": {"runs": 10, "tolerances": (0.1,)},
         "leduc": {"runs": 10, "episodes": 200_000},
         "rbt": {"runs": 6, "episodes": 100_000},
     },
     "small": {
-        "kuhn": {"runs": 2, "tolerances": (0.1,)},
+        "stopping": {"runs": 2, "tolerances": (0.1,)},
         "leduc": {"runs": 6, "episodes": 20_000},
         "rbt": {"runs": 2, "episodes": 1_000},
     },
@@ -111,7 +117,3 @@ def scaled(fraction: float) -> dict:
         if "episodes" in size:
             size["episodes"] = max(1000, round(fraction * size["episodes"]))
     return sizes
-
-
-def label(algorithm: str) -> str:
-    return LABELS.get(algorithm, algorithm)

@@ -1,15 +1,12 @@
-"""The paper's eight panels in one figure, and each alone; legible in black and white."""
+"""Draws curves, legible in black and white."""
 
 import pathlib
 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from experiments.sweep import data
 from experiments.sweep.curves import Curve
-
-_TITLES = {"leduc": "Leduc poker", "rbt": "RBT"}
-_AXES = {"value_gap": "value gap", "regret": "regret"}
+from experiments.sweep.names import label
 
 # line, marker, colour: every marker occurs once.
 _STYLES = {
@@ -25,51 +22,21 @@ _STYLES = {
     "AMB": ((0, (1, 1)), "*", "0.6"),
     "PSRL": ((0, (7, 2, 1, 2)), "h", "#882255"),
 }
-_OTHER_STYLES = tuple(((0, (2 + more, 2)), marker, "0.3") for more, marker in enumerate("dp8H1234"))
+_OTHER_COLOURS = ("0.3", "#332288", "#117733", "#999933", "#aa4499", "#44aa99", "#661100", "0.55")
+_OTHER_STYLES = tuple(((0, (2 + at, 2)), marker, _OTHER_COLOURS[at]) for at, marker in enumerate("dp8H1234"))
 _BARS_PER_CURVE = 7
 _SMALLEST_SHARE = 1e-5  # of the panel's largest value: what is drawn for a mean of exactly zero
 
 
-def draw_all(panels: list[tuple[dict, dict[str, Curve]]], directory) -> list[pathlib.Path]:
-    """Writes the figure and its panels as PNG and PDF; panels: with their curves. Returns the paths of the PNGs."""
-    directory = pathlib.Path(directory)
-    directory.mkdir(parents=True, exist_ok=True)
-    by_letter = {panel["panel"]: (panel, found) for panel, found in panels}
-    styles = _styles({name for _, found in panels for name in found})
-    figure, axes = plt.subplots(2, 4, figsize=(16, 8))
-    for axis, panel in zip(axes.flat, data.PANELS):
-        _draw(axis, panel, by_letter.get(panel["panel"], (panel, {}))[1], styles)
-    lines = {line.get_label(): line for axis in axes.flat for line in axis.get_legend_handles_labels()[0]}
-    if lines:
-        columns = -(-len(lines) // 2)
-        figure.legend(
-            lines.values(), lines, loc="lower center", ncol=columns, handlelength=5, frameon=False, fontsize=12
-        )
-    figure.tight_layout(rect=(0, 0.08, 1, 1))
-    paths = [_save(figure, directory / "panels")]
-    for panel, found in panels:
-        if found:
-            figure, axis = plt.subplots(figsize=(5.6, 4.4))
-            _draw(axis, panel, found, styles)
-            axis.legend(fontsize=8, handlelength=4)
-            figure.tight_layout()
-            name = f"{panel['panel']}_{panel['game']}_{panel['measure']}_{data.PLAYERS[panel['player']]}"
-            paths.append(_save(figure, directory / name))
-    return paths
-
-
-def _styles(algorithms: set[str]) -> dict:
+def styles_of(algorithms: set[str]) -> dict:
+    """A line, a marker and a colour for each; the same in every figure for the learners that have their own."""
     others = sorted(algorithms - _STYLES.keys())
     return _STYLES | {name: _OTHER_STYLES[at % len(_OTHER_STYLES)] for at, name in enumerate(others)}
 
 
-def _draw(axis, panel: dict, found: dict[str, Curve], styles: dict) -> None:
-    """Means against episodes, error bars of one standard error at a few markers."""
-    player = data.PLAYERS[panel["player"]]
-    axis.set_title(
-        f"({panel['panel']}) {_TITLES[panel['game']]}, player {player}: {_AXES[panel['measure']]}", fontsize=11
-    )
-    axis.set(xlabel="episodes", ylabel=f"{_AXES[panel['measure']]} (utility)", xscale="log", yscale="log")
+def draw_curves(axis, found: dict[str, Curve], styles: dict) -> None:
+    """Means against episodes, both logarithmic; error bars of one standard error at a few markers."""
+    axis.set(xlabel="episodes", xscale="log", yscale="log")
     if not found:
         axis.text(0.5, 0.5, "no stored runs", ha="center", va="center", transform=axis.transAxes, color="0.4")
         return
@@ -88,7 +55,7 @@ def _draw(axis, panel: dict, found: dict[str, Curve], styles: dict) -> None:
             markevery=marked,
             markersize=6,
             markerfacecolor="white",
-            label=data.label(algorithm),
+            label=label(algorithm),
         )
         error = np.nan_to_num(curve.error[marked])
         below = np.minimum(error, mean[marked] - floor)
@@ -112,7 +79,9 @@ def _marked(curve: Curve, shift: float) -> list[int]:
     return sorted({int(np.abs(np.log(curve.episode / each)).argmin()) for each in wanted})
 
 
-def _save(figure, path: pathlib.Path) -> pathlib.Path:
+def save(figure, path: pathlib.Path) -> pathlib.Path:
+    """As PDF and as PNG, whose path is returned."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     for suffix in (".pdf", ".png"):
         figure.savefig(path.with_suffix(suffix), dpi=150)
     plt.close(figure)

@@ -1,0 +1,185 @@
+"""Markdown tables: the paper's figures beside ours, final measures, and the verdict on every ordering."""
+
+import collections
+
+import numpy as np
+
+from experiments.paper import claims as claimed, orderings, settings
+from experiments.sweep import curves
+from experiments.sweep.names import label, seat
+from experiments.sweep.tables import markdown, mean_and_error, three_digits
+
+_MEASURES = {"value_gap": "Value gap of the recommended policy", "regret": "Regret"}
+
+
+def stopping_times(results: list[dict]) -> str:
+    """Millions of episodes until the learner stops; the last column over all runs of the row."""
+    groups = collections.defaultdict(lambda: collections.defaultdict(list))
+    for result in results:
+        asked = result["configuration"]
+        group = groups[asked["player"], asked["algorithm"]]
+        group[_union(asked), asked["game"], asked["hyper_parameters"]["epsilon"]].append(result["outcome"])
+    columns = sorted({cell[1:] for group in groups.values() for cell in group})
+    rows = []
+    for (player, algorithm), group in sorted(groups.items(), key=lambda each: each[0][0]):
+        row = [seat(player), label(algorithm)]
+        if algorithm in settings.STOPPING_ALGORITHMS:
+            rows.append([*row, "*the paper*", *(_paper_figure(player, algorithm, *column) for column in columns), ""])
+        for union in dict.fromkeys(cell[0] for cell in group):
+            cells = [group.get((union, *column), []) for column in columns]
+            worst = max(each["gap"] / epsilon for (_, epsilon), runs in zip(columns, cells) for each in runs)
+            rows.append([*row, union, *(_millions(runs) for runs in cells), f"{worst:.3f}"])
+    titles = [f"{game}, {tolerance:g}" for game, tolerance in columns]
+    return markdown(["player", "algorithm", "union", *titles, "largest gap / epsilon"], rows)
+
+
+def _union(asked: dict) -> str:
+    return asked["hyper_parameters"].get("union", "none")
+
+
+def _paper_figure(*cell) -> str:
+    if cell not in settings.PAPER_STOPPING_TIMES:
+        return "—"
+    mean, error = settings.PAPER_STOPPING_TIMES[cell]
+    return f"*{mean:.3f} ± {error:.1f}%*"
+
+
+def _millions(outcomes: list[dict]) -> str:
+    if not outcomes:
+        return "—"
+    given_up = [each for each in outcomes if not each["stopped"]]
+    if given_up:
+        return _given_up(given_up, len(outcomes))
+    episodes = np.array([each["episodes"] for each in outcomes]) / 1e6
+    error = curves.standard_error(episodes)
+    percent = "" if np.isnan(error) else f" ± {100 * error / episodes.mean():.1f}%"
+    return f"{episodes.mean():.{max(3, three_digits(episodes.mean()))}f}{percent}"
+
+
+def _given_up(outcomes: list[dict], runs: int) -> str:
+    """How many of the runs, after how many episodes, and the mean width that remained, where the learner knows it."""
+    number = "" if len(outcomes) == runs else f"{len(outcomes)} of {runs} "
+    widths = [each["width"] for each in outcomes if each["width"] is not None]
+    remaining = f", remaining width {np.mean(widths):.3f}" if widths else ""
+    return f"{number}given up after {outcomes[0]['episodes']:,} episodes{remaining}"
+
+
+def final_measures(measure: str, panels: list[dict], results: list[dict]) -> str:
+    """The measure at the last episode, in the game's utility units: mean ± standard error over the runs."""
+    panels = [panel for panel in panels if panel["measure"] == measure]
+    found = [curves.of_panel(panel, results) for panel in panels]
+    algorithms = list(dict.fromkeys(name for panel in panels for name in panel["curves"]))
+    rows = []
+    for algorithm in algorithms:
+        row = [label(algorithm)]
+        for panel_curves in found:
+            curve = panel_curves.get(algorithm)
+            longest = max((each.episode[-1] for each in panel_curves.values()), default=0)
+            if curve is None:
+                row.append("—")
+            else:
+                early = "" if curve.episode[-1] == longest else f" after {curve.episode[-1]:,}"
+                row.append(mean_and_error(curve.values[:, -1]) + early)
+        rows.append(row)
+    header = [f"{panel['game']} {seat(panel['player'])} ({_extent(each)})" for panel, each in zip(panels, found)]
+    return markdown([_MEASURES[measure], *header], rows)
+
+
+def _extent(found: dict[str, curves.Curve]) -> str:
+    if not found:
+        return "no runs"
+    runs = sorted({len(curve.seeds) for curve in found.values()})
+    number = f"{runs[0]}" if len(runs) == 1 else f"{runs[0]} to {runs[-1]}"
+    return f"{number} runs of {max(curve.episode[-1] for curve in found.values()):,} episodes"
+
+
+def claims(stopping: list[dict], panels: list[dict], results: list[dict]) -> str:
+    """Each ordering that the paper claims, tested."""
+    rows = _stopping_rows(stopping)
+    found = {panel["panel"]: curves.of_panel(panel, results) for panel in panels}
+    where = {panel["panel"]: f"{panel['game']} {seat(panel['player'])}" for panel in settings.PANELS}
+    for claim in claimed.CURVE_CLAIMS:
+        for letter in claim["panels"]:
+            pair = _pair(found.get(letter, {}), claim)
+            if pair:
+                rows.append(_row(claim, f"{where[letter]} ({letter})", *(each.final for each in pair)))
+    for claim in claimed.LEAD_CLAIMS:
+        games = [_pair(found.get(letter, {}), claim) for letter in claim["panels"]]
+        if all(games):
+            finals = [tuple(each.final for each in game) for game in games]
+            verdict = orderings.compare_leads(*finals)
+            ratios = [np.mean(list(larger.values())) / np.mean(list(smaller.values())) for smaller, larger in finals]
+            rows.append(
+                [
+                    claim["claim"],
+                    " and ".join(where[letter] for letter in claim["panels"]),
+                    f"{label(claim['larger'])} / {label(claim['smaller'])}",
+                    f"{ratios[0]:.3g} to {ratios[1]:.3g}",
+                    f"{verdict.p:.2g}",
+                    str(verdict),
+                ]
+            )
+    return markdown(["the paper's claim", "where", "smaller < larger", "means", "p", "verdict"], rows)
+
+
+def _pair(found: dict[str, curves.Curve], claim: dict) -> list[curves.Curve]:
+    """Both sides of a claim, if both have runs, and of as many episodes."""
+    pair = [found[claim[side]] for side in ("smaller", "larger") if claim[side] in found]
+    return pair if len(pair) == 2 and pair[0].episode[-1] == pair[1].episode[-1] else []
+
+
+def _stopping_rows(results: list[dict]) -> list[list[str]]:
+    """The claims about stopping times, where all runs of both sides stopped."""
+    times, given_up = collections.defaultdict(dict), set()
+    for result in results:
+        asked, outcome = result["configuration"], result["outcome"]
+        tolerance = asked["hyper_parameters"]["epsilon"]
+        setting = asked["game"], asked["player"], tolerance, asked["algorithm"], _union(asked)
+        times[setting][asked["seed"]] = outcome["episodes"] / 1e6
+        if not outcome["stopped"]:
+            given_up.add(setting)
+    rows = []
+    for claim in claimed.STOPPING_CLAIMS:
+        for game, player, tolerance in sorted({setting[:3] for setting in times}):
+            for union in settings.UNIONS:
+                pair = [
+                    (game, player, tolerance, claim[side], "none" if claim[side] == "LUCB" else union)
+                    for side in ("smaller", "larger")
+                ]
+                if game == claim["game"] and times.keys() >= set(pair) and given_up.isdisjoint(pair):
+                    where = f"{game} {seat(player)}, {tolerance:g}, union {union}"
+                    rows.append(_row(claim, where, *(times[each] for each in pair)))
+    return rows
+
+
+def _row(claim: dict, where: str, smaller: dict, larger: dict) -> list[str]:
+    verdict = orderings.compare(smaller, larger)
+    means = [np.mean([values[seed] for seed in sorted(smaller.keys() & larger.keys())]) for values in (smaller, larger)]
+    return [
+        claim["claim"],
+        where,
+        f"{label(claim['smaller'])} < {label(claim['larger'])}",
+        f"{means[0]:.4g}, {means[1]:.4g}",
+        f"{verdict.p:.2g}",
+        str(verdict),
+    ]
+
+
+def times(results: list[dict]) -> str:
+    """Seconds of a run, summed over its pieces by the clock: mean, and all runs together."""
+    seconds = collections.defaultdict(list)
+    for result in results:
+        asked = result["configuration"]
+        seconds[asked["game"], asked["player"], asked["algorithm"]].append(result["timing"]["seconds"])
+    rows = [
+        [
+            f"{game} {seat(player)}",
+            label(algorithm),
+            f"{len(each)}",
+            f"{np.mean(each):.2f}",
+            f"{sum(each) / 60:.1f}",
+        ]
+        for (game, player, algorithm), each in sorted(seconds.items())
+    ]
+    rows.append(["all", "", f"{len(results)}", "", f"{sum(map(sum, seconds.values())) / 60:.1f}"])
+    return markdown(["game and player", "algorithm", "runs", "seconds a run", "minutes in all"], rows)

@@ -1,0 +1,32 @@
+"""What players and algorithms are called in tables, figures and paths."""
+
+import re
+
+PLAYERS = ("x", "o")
+_LABELS = {
+    "LUCBT": "LUCB-T",
+    "LUCBTUniform": "LUCB-T-Uniform",
+    "UCBT": "UCB-T",
+    "OutcomeSamplingMCCFR": "MCCFR",
+    "BPIUCRL": "BPI-UCRL",
+    "MDPGapE": "MDP-GapE",
+}
+
+
+def seat(player: int) -> str:
+    """x and o for the first two, as in the paper."""
+    return PLAYERS[player] if player < len(PLAYERS) else str(player)
+
+
+def label(algorithm: str) -> str:
+    return _LABELS.get(algorithm, algorithm)
+
+
+def title(configuration: dict) -> str:
+    """The algorithm and the problem of a run, in words."""
+    return f"{configuration['algorithm']} on {configuration['game']}, player {seat(configuration['player'])}"
+
+
+def as_path(text: str) -> str:
+    """A game string as the name of a folder or file."""
+    return re.sub(r"\W+", "_", text).strip("_")
