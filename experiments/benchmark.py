@@ -150,7 +150,7 @@ def new_learner(game: str, algorithm: str, mdp: ts.TreeMDP) -> ts.Learner:
 
 
 def outcome_sampling(name: str, repeats: int) -> None:
-    """Outcome-sampling MCCFR on the same fixed-opponent problem: ours, OpenSpiel's in C++ and in Python, and LiteEFG's."""
+    """Outcome-sampling MCCFR on the same problem: ours, OpenSpiel's in C++ and in Python, and LiteEFG's."""
     game = ts.load_game(name)
     opponent = ts.equilibrium(game)
     problem = ts.fixed_opponent_game(game, 0, opponent)

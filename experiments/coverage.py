@@ -2,8 +2,8 @@
 
     python -m experiments.coverage --runs=1000 --delta=0.1
 
-UCB-T plays each run; then both bounds of every reduced policy are compared with its true value. The theorem promises that
-each bound of each policy, at counts fixed in advance, fails with probability at most delta.
+UCB-T plays each run; then both bounds of every reduced policy are compared with its true value. The theorem promises
+that each bound of each policy, at counts fixed in advance, fails with probability at most delta.
 """
 
 from collections.abc import Sequence

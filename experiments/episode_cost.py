@@ -7,7 +7,6 @@ the tree itself, so that its peak memory is its own. What was measured is kept a
 chart are drawn from it.
 """
 
-import math
 import multiprocessing
 import pathlib
 import resource
@@ -25,6 +24,7 @@ import tmdp_spiel as ts
 from experiments.paper import settings
 from experiments.sweep import execution, flags as sweep_flags, run, store
 from experiments.sweep.configuration import configuration
+from experiments.sweep.drawing import save
 from experiments.sweep.names import label, seat, title
 from experiments.sweep.tables import markdown
 from tmdp_spiel.planning import plain
@@ -44,6 +44,7 @@ ALGORITHMS = (
 )
 _BY_PLAYER = ("rbt",)  # games whose players' trees differ in size
 _NOT_DRAWN = ("LUCB", "LUCBTUniform")
+_MARKS = "osv^D*Xph<>d"
 _WARM_UP = 1000  # episodes
 _PLAIN_PASSES = 5
 _PASSES_ARE_LONG = 1_000_000  # states from which an episode that passes over the tree is timed once
@@ -169,70 +170,25 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e6:.2f} us"
 
 
-_STYLES = [dict(linestyle=line, color=shade) for shade in ("black", "0.35", "0.55") for line in ("-", "--", "-.", ":")]
-_MARKS = "osv^D*Xph<>d"
-
-
 def draw(rows: list[dict], path: pathlib.Path) -> None:
-    """Cost against the number of states, both logarithmic; a line per algorithm, named at its right end."""
+    """Cost against the number of states, both logarithmic; a line per algorithm, the dearest named first."""
     costs, games = {}, {}
     for row in rows:
         asked, states = row["configuration"], row["environment"]["num_states"]
+        games[states] = asked["game"] + (f" {seat(asked['player'])}" if asked["game"] in _BY_PLAYER else "")
         if asked["algorithm"] not in _NOT_DRAWN:
             costs.setdefault(name_of(asked), []).append((states, row["timing"]["seconds"] * 1e6))
-        games[states] = asked["game"] + (f" {seat(asked['player'])}" if asked["game"] in _BY_PLAYER else "")
     figure, axes = plt.subplots(figsize=(9, 6.5))
-    thick = [axes.plot(*zip(*sorted(costs.pop(PLAIN_PASS))), color="black", linewidth=3, label=PLAIN_PASS)[0]]
-    lines = thick + [
-        axes.plot(*zip(*sorted(points)), marker=mark, linewidth=1.1, label=name, **style)[0]
-        for (name, points), mark, style in zip(costs.items(), _MARKS, _STYLES)
-    ]
+    for at, (name, points) in enumerate(sorted(costs.items(), key=lambda each: -max(each[1])[1])):
+        style = dict(linewidth=3, color="black") if name == PLAIN_PASS else dict(marker=_MARKS[at % len(_MARKS)])
+        axes.plot(*zip(*sorted(points)), label=name, linestyle=("-", "--", "-.", ":")[at % 4], **style)
     axes.set(xscale="log", yscale="log", xlabel="states of the tree", ylabel="microseconds an episode (processor time)")
+    axes.set_xticks(list(games), [f"{states:,}\n{name}" for states, name in games.items()], fontsize=8)
+    axes.minorticks_off()
     axes.grid(alpha=0.3)
-    _name_ends(axes, lines)
-    for place, (states, name) in enumerate(sorted(games.items())):
-        axes.annotate(
-            name,
-            (states, 1.0),
-            xycoords=("data", "axes fraction"),
-            xytext=(0, 4 + 11 * (place % 2)),
-            textcoords="offset points",
-            ha="center",
-            fontsize=9,
-        )
-    figure.subplots_adjust(left=0.08, right=0.72, top=0.93, bottom=0.09)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=130)
-    plt.close(figure)
-
-
-def _name_ends(axes, lines: list) -> None:
-    """Names with their marks at the right, in the order of the ends and moved apart where they would touch."""
-    low, high = (math.log(limit) for limit in axes.get_ylim())
-    lines = sorted(lines, key=lambda line: line.get_ydata()[-1])
-    ends = [(math.log(line.get_ydata()[-1]) - low) / (high - low) for line in lines]
-    up, down = _moved_up(ends), [-end for end in _moved_up([-end for end in reversed(ends)])][::-1]
-    for line, end, height in zip(lines, ends, (np.array(up) + down) / 2):
-        axes.plot(
-            [1.005, 1.04, 1.08],
-            [end, height, height],
-            color="0.6",
-            linewidth=0.6,
-            transform=axes.transAxes,
-            clip_on=False,
-        )
-        axes.plot(
-            [1.06], [height], marker=line.get_marker(), color=line.get_color(), transform=axes.transAxes, clip_on=False
-        )
-        axes.text(1.09, height, line.get_label(), transform=axes.transAxes, va="center", fontsize=9)
-
-
-def _moved_up(heights: list[float], apart: float = 1 / 28) -> list[float]:
-    """Ascending heights, none closer to the one below than that."""
-    moved = []
-    for height in heights:
-        moved.append(max(height, moved[-1] + apart) if moved else height)
-    return moved
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=4, frameon=False)
+    figure.tight_layout()
+    save(figure, path)
 
 
 def report(games: Sequence[str], seconds: float, results: store.Store, chart: pathlib.Path) -> None:

@@ -48,8 +48,9 @@ def build(game, opponent, player: int) -> ts.TreeMDP:
     built = time.perf_counter()
     value, _ = mdp.best_response()
     print(
-        f"player {player}: {mdp.tree.num_states} states, {mdp.tree.num_sequences} sequences, {mdp.num_terminals} terminals, "
-        f"built in {built - start:.2f} s; exact best response {value:+.6f} in {1e3 * (time.perf_counter() - built):.2f} ms"
+        f"player {player}: {mdp.tree.num_states} states, {mdp.tree.num_sequences} sequences, {mdp.num_terminals} "
+        f"terminals, built in {built - start:.2f} s; exact best response {value:+.6f} in "
+        f"{1e3 * (time.perf_counter() - built):.2f} ms"
     )
     return mdp
 

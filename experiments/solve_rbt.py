@@ -62,7 +62,7 @@ def solve():
         checkpoint=checkpoint,
         checkpoint_every=_CHECKPOINT_EVERY.value,
         report_every=_REPORT_EVERY.value,
-        report=Progress(),
+        report=PrintedLines(),
     )
     policy = cfr_plus.pruned_policy(
         game,
@@ -90,7 +90,7 @@ def show_mixing(player, responses, mixture):
     )
 
 
-class Progress:
+class PrintedLines:
     """Prints a line per measurement."""
 
     def __init__(self):

@@ -1,7 +1,7 @@
 """How many episodes the PAC learners need: the paper's Tables 1 and 2, beside the paper's figures, and more.
 
     python -m experiments.stopping_times --runs=10 --unions=tight,paper
-    python -m experiments.stopping_times --stopping_algorithms=LUCBT,MDPGapE --stopping_games=leduc --give_up_after=100000
+    python -m experiments.stopping_times --stopping_algorithms=LUCBT,MDPGapE --stopping_games=leduc --give_up_after=5000
 
 Millions of episodes, mean and standard error; the true gap of the worst policy that a row returned, as a share of
 epsilon. Every run is kept as it ends; started again, the command goes on with the runs that are missing.

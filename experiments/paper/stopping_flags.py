@@ -10,7 +10,11 @@ from tmdp_spiel.algorithms.catalogue import catalogue
 from tmdp_spiel.algorithms.learner import Learner
 from tmdp_spiel.spiel.load_game import GAME_STRINGS
 
-_CAN_STOP = tuple(name for name, learner in catalogue().items() if learner.stopped is not Learner.stopped)
+_CAN_STOP = tuple(
+    name
+    for name, learner in catalogue().items()
+    if learner.stopped is not Learner.stopped and {"epsilon", "delta"} <= hyper_parameters_of(name).keys()
+)
 _ALGORITHMS = sweep_flags.define_choice(
     "stopping_algorithms", _CAN_STOP, "Learners that stop", settings.STOPPING_ALGORITHMS
 )

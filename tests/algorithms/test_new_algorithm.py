@@ -65,6 +65,7 @@ def checkout(blocks, tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_the_guide_followed_to_the_end(checkout):
     def call(command):
         done = subprocess.run(
@@ -76,7 +77,7 @@ def test_the_guide_followed_to_the_end(checkout):
     def stored():
         return {path: path.read_bytes() for path in checkout.rglob("seed_*.json") if "OptimisticGreedy" in path.parts}
 
-    begin, go_on, draw, otherwise = read_blocks("shell")[0].splitlines()
+    begin, go_on, draw, otherwise = read_blocks("shell")[0].replace("\\\n", " ").splitlines()
     assert "| OptimisticGreedy | " in call(begin)
     first = stored()
     assert "3 runs of 2,000 episodes" in call(go_on)

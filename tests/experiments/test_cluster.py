@@ -28,6 +28,7 @@ def address():
     return f"tcp://127.0.0.1:{port}"
 
 
+@pytest.mark.slow
 def test_a_worker_dies_and_all_results_arrive_and_equal_the_local_ones(tmp_path, address):
     flags = ["--games=leduc", "--players=x", "--iterations=5", "--algorithms=MVP,UCT", "--runs=6", "--episodes=600000"]
     sweep = [sys.executable, "-m", "experiments.regret", *flags, f"--scheduler={address}", f"--output={tmp_path}"]

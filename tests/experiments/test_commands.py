@@ -29,6 +29,7 @@ def test_coverage_reports_every_player():
     assert done.stdout.count("| kuhn |") == 2
 
 
+@pytest.mark.slow
 def test_episode_costs_are_measured_once(tmp_path):
     flags = ["--games=kuhn", "--seconds=0", f"--output={tmp_path}"]
     first = command("episode_cost", *flags)

@@ -4,10 +4,13 @@ import pathlib
 import subprocess
 import sys
 
+import pytest
+
 from experiments.sweep.names import label
 from tmdp_spiel.algorithms.catalogue import catalogue
 from tmdp_spiel.spiel import solvers as open_spiel_solvers
 
+pytestmark = pytest.mark.slow
 ROOT = pathlib.Path(__file__).parents[2]
 
 

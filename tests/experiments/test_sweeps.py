@@ -45,6 +45,7 @@ def alone(algorithm, seed, episodes):
     return json.loads(json.dumps({**run.perform(asked), "code": None, "timing": None}))
 
 
+@pytest.mark.slow
 def test_a_sweep_killed_and_interrupted_ends_with_the_same_results(tmp_path):
     chosen = [
         "--algorithms=UCBT,LUCBT",
@@ -91,6 +92,7 @@ def test_a_sweep_killed_and_interrupted_ends_with_the_same_results(tmp_path):
     assert outcomes(runs) == {str(store.Store("").path(each["configuration"])): each for each in expected}
 
 
+@pytest.mark.slow
 def test_the_measures_share_runs_and_refuse_damaged_ones(tmp_path):
     chosen = [f"--output={tmp_path}", "--runs=2", "--episodes=200", *TINY]
     done = call("value_gap", *chosen)
@@ -111,6 +113,7 @@ def test_the_measures_share_runs_and_refuse_damaged_ones(tmp_path):
     assert f"{ucbt[0]} is truncated or was altered; remove it" in refused.stderr
 
 
+@pytest.mark.slow
 def test_everything_at_once(tmp_path):
     curves = ["--episodes=100", f"--output={tmp_path}", *TINY]
     stopping = ["--stopping_games=kuhn", "--tolerances=0.4"]
