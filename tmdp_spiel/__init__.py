@@ -28,6 +28,8 @@ from tmdp_spiel.spiel.build import GameTooLargeError, build_decision_tree, build
 from tmdp_spiel.spiel.equilibrium import equilibrium
 from tmdp_spiel.spiel.exploit.front_door import exploit
 from tmdp_spiel.spiel.fixed_opponent import fixed_opponent_game
+from tmdp_spiel.spiel.grow import grow_tree
+from tmdp_spiel.spiel.live import EpisodeTooLongError, LiveGame, OpponentError
 from tmdp_spiel.spiel.load_game import load_game
 from tmdp_spiel.spiel.opponents import uniform
 from tmdp_spiel.spiel.policies import plan_to_policy, policy_to_plan
@@ -50,10 +52,13 @@ __all__ = [
     "UCT",
     "BettingUCRL",
     "DecisionTree",
+    "EpisodeTooLongError",
     "GameTooLargeError",
     "LUCBTUniform",
     "Learner",
+    "LiveGame",
     "MDPGapE",
+    "OpponentError",
     "OutcomeSamplingMCCFR",
     "Result",
     "StrongEuler",
@@ -66,6 +71,7 @@ __all__ = [
     "equilibrium",
     "exploit",
     "fixed_opponent_game",
+    "grow_tree",
     "load_game",
     "load_learner",
     "open_spiel_solvers",

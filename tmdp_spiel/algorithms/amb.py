@@ -36,7 +36,7 @@ class AMB(PlanLearner):
         super().__init__(tree, seed)
         self.c = checks.positive("c", c)
         self.delta = checks.probability("delta", delta)
-        sequences = tree.num_sequences
+        sequences = tree.room.sequences
         self._estimates = Estimates(
             visits=np.zeros(sequences, np.int32),
             upper=np.ones(sequences),
@@ -46,7 +46,7 @@ class AMB(PlanLearner):
         self._memory = Memory(
             estimates=self._estimates,
             width=self.c * np.sqrt(np.log(sequences / self.delta)),
-            horizon=float(tree.horizon),
+            horizon=float(max(tree.horizon, 1)),
             seed=self.seed,
             plan=self._plan,
             path=self._path,
@@ -55,7 +55,7 @@ class AMB(PlanLearner):
     @property
     def active(self) -> np.ndarray:
         """Per sequence: whether its action has not been eliminated."""
-        return self._estimates.active.copy()
+        return self._estimates.active[: self.tree.sequence_end].copy()
 
     def _recommend_at(self, states):
         """The active action with the largest midpoint of its bounds, in which the bonuses cancel."""

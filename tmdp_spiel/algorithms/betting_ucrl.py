@@ -30,6 +30,7 @@ from tmdp_spiel.algorithms.transition_model import (
     state_visits,
 )
 from tmdp_spiel.trees import checks, walk
+from tmdp_spiel.trees.grown_tree import GrownTree
 from tmdp_spiel.trees.kernels import kernel
 from tmdp_spiel.trees.walk import follow_plan
 
@@ -38,30 +39,52 @@ _LARGEST_STAKE = 0.9
 _HALVINGS = 26
 _GROWTH = 1.02  # a bound is computed anew when its visits have grown by this factor
 
-# log_confidence: ln(number of bounds / delta);  refreshed: int32[J + 1], visits at the last refresh;
+# confidence, left: see below;  refreshed: int32[J + 1], visits at the last refresh;
 # means: float64[J + 1], the mean of what followed each sequence if the best is done afterwards, 0 if nothing is known;
 # numbers, values: float64[most children], scratch, how often each child followed and its bound
 Memory = collections.namedtuple(
-    "Memory", ["model", "upper", "log_confidence", "refreshed", "means", "numbers", "values", "seed", "plan", "path"]
+    "Memory",
+    [
+        "model",
+        "upper",
+        "confidence",
+        "left",
+        "refreshed",
+        "means",
+        "numbers",
+        "values",
+        "seed",
+        "plan",
+        "path",
+    ],
 )
+# How delta is spread. logarithm: ln(number of bounds / delta), or ln(1 / delta) if by_appearance
+Confidence = collections.namedtuple("Confidence", ["logarithm", "by_appearance"])
+# One entry per sequence, of a tree that grows. Episodes that left the tree after it: their number, and the sums of their
+# returns and squared returns, which are in the model as well
+Left = collections.namedtuple("Left", ["number", "returns", "squares"])
 
 
 class BettingUCRL(BoundsLearner):
     """Plays the largest upper bound at every state, recommends the empirically best plan.
 
-    delta: the chance that any of the bounds is ever wrong. `upper_bound` certifies at any other delta.
+    delta: the chance that any of the bounds is ever wrong. `upper_bound` certifies at any other delta. On a tree that
+    grows, what was never visited counts as 1, and delta is spread over the sequences in the order of their appearance.
     """
 
     def __init__(self, tree, *, delta: float = 0.05, seed: int = 0):
         super().__init__(tree, seed, lower=False)
         self.delta = checks.probability("delta", delta)
-        most_children = tree.room.children
+        self._grows = isinstance(tree, GrownTree)
+        most_children = tree.room.children + 1
+        could_leave = tree.room.with_root if self._grows else 0
         self._memory = Memory(
             model=self._model,
             upper=self._upper,
-            log_confidence=self._log_confidence(self.delta),
-            refreshed=np.zeros(tree.num_sequences + 1, np.int32),
-            means=np.zeros(tree.num_sequences + 1),
+            confidence=self._confidence(self.delta),
+            left=Left(np.zeros(could_leave, np.int32), np.zeros(could_leave), np.zeros(could_leave)),
+            refreshed=np.zeros(tree.room.with_root, np.int32),
+            means=np.zeros(tree.room.with_root),
             numbers=np.empty(most_children),
             values=np.empty(most_children),
             seed=self.seed,
@@ -69,13 +92,23 @@ class BettingUCRL(BoundsLearner):
             path=self._path,
         )
 
-    def _log_confidence(self, delta: float) -> float:
-        return math.log((self.tree.num_sequences + 1) / delta)
+    def _confidence(self, delta: float) -> Confidence:
+        if self._grows:
+            return Confidence(math.log(1 / delta), True)
+        return Confidence(math.log((self.tree.num_sequences + 1) / delta), False)
+
+    def _update_left(self, ended_on, value):
+        """What lies outside the tree may be worth the most there is, so in the bounds it counts as 1."""
+        left = self._memory.left
+        left.number[ended_on] += 1
+        left.returns[ended_on] += value
+        left.squares[ended_on] += value * value
+        self._update(ended_on, value)
 
     def upper_bound(self, delta: float) -> float:
         """What no policy is worth more than, in [0, 1], with probability 1 - delta after all episodes at once."""
-        log_confidence = self._log_confidence(checks.probability("delta", delta))
-        return float(_bound_all(self.tree.links, self._memory._replace(log_confidence=log_confidence))[self.tree.root])
+        confidence = self._confidence(checks.probability("delta", delta))
+        return float(_bound_all(self.tree.links, self._memory._replace(confidence=confidence))[self.tree.root])
 
     def estimate(self) -> float:
         """The empirical value of the empirically best plan, in [0, 1]. As the best of many, it errs upwards."""
@@ -109,8 +142,21 @@ def _log_capital(memory, children, ended, total, squares, stake, mean):
 
 
 @kernel
+def _log_confidence(confidence, sequence):
+    """ln(1 / delta'), delta' the share of one sequence.
+
+    In a tree that grows, that of the j-th sequence to appear is delta / (2 (j + 1) (1 + ln(j + 1))^2), the root being
+    the first, j = 0: all of them add up to at most delta, however many there will be.
+    """
+    if not confidence.by_appearance:
+        return confidence.logarithm
+    rank = sequence + 1.0
+    return confidence.logarithm + np.log(2.0 * rank) + 2.0 * np.log1p(np.log(rank))
+
+
+@kernel
 def _bound(links, memory, sequence):
-    """The least mean found to be refuted at delta / (number of bounds), by any of the stakes at 1 / _STAKES of that."""
+    """The least mean found to be refuted at the sequence's share of delta, by any of the stakes at 1 / _STAKES of it."""
     model, upper = memory.model, memory.upper
     ended, followers = np.int64(model.visits[sequence]), 0
     child, end = walk.children(links, sequence)
@@ -121,7 +167,14 @@ def _bound(links, memory, sequence):
         followers += 1
         child = walk.next_child(links, child)
     total, squares = model.returns[sequence], model.squares[sequence]
-    needed = memory.log_confidence + np.log(_STAKES)
+    if len(memory.left.number) and memory.left.number[sequence] > 0:
+        left = np.int64(memory.left.number[sequence])
+        memory.numbers[followers], memory.values[followers] = left, 1.0
+        total -= memory.left.returns[sequence]
+        squares -= memory.left.squares[sequence]
+        ended -= left
+        followers += 1
+    needed = _log_confidence(memory.confidence, sequence) + np.log(_STAKES)
     below, above = min(1.0, empirical_mean(links, model, upper, sequence)), 1.0
     for _ in range(_HALVINGS):
         middle = (below + above) / 2.0
@@ -147,7 +200,8 @@ def _bound_all(links, memory):
     fresh = Memory(
         memory.model,
         upper,
-        memory.log_confidence,
+        memory.confidence,
+        memory.left,
         memory.refreshed,
         memory.means,
         memory.numbers,

@@ -12,6 +12,7 @@ import numpy as np
 
 from tmdp_spiel.algorithms import hyper_parameters
 from tmdp_spiel.trees.decision_tree import PLAN_DTYPE, DecisionTree
+from tmdp_spiel.trees.grown_tree import GrownTree
 from tmdp_spiel.trees.tree_mdp import TreeMDP
 from tmdp_spiel.trees.walk import state_of
 
@@ -28,6 +29,8 @@ class Learner(abc.ABC):
     The keywords of a learner's constructor, but for the seed, are its hyper-parameters. They are noted when it is made,
     so nothing has to be done for flags, stored runs and files to know them.
     """
+
+    grows: typing.ClassVar[bool] = False  # whether it can learn on a tree that grows
 
     __signature__: typing.ClassVar[inspect.Signature]
     _hyper_parameters: dict[str, typing.Any]
@@ -46,7 +49,12 @@ class Learner(abc.ABC):
     def __init__(self, tree: DecisionTree, seed: int):
         if not isinstance(tree, DecisionTree):
             raise TypeError(f"a learner is made from a DecisionTree (mdp.tree), not from a {type(tree).__name__}")
-        if tree.num_states == 0:
+        if isinstance(tree, GrownTree) and not self.grows:
+            raise TypeError(
+                f"{type(self).__name__} plans over the whole tree, so it cannot learn on one that grows; learners that can: "
+                "BettingUCRL, UCT, MVP, StrongEuler, AMB, PSRL with lazy=True, BPIUCRL, MDPGapE, OPF, OutcomeSamplingMCCFR"
+            )
+        if tree.num_states == 0 and not isinstance(tree, GrownTree):
             raise ValueError(f"player {tree.player} never decides anything in this game: there is nothing to learn")
         if isinstance(seed, bool) or int(seed) != seed or seed < 0:
             raise ValueError(f"seed must be a whole number of at least 0, not {seed}")

@@ -24,6 +24,7 @@ from tmdp_spiel.algorithms.transition_model import (
 )
 from tmdp_spiel.trees import checks, ties, walk
 from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
+from tmdp_spiel.trees.grown_tree import GrownTree
 from tmdp_spiel.trees.kernels import kernel, tree_pass
 from tmdp_spiel.trees.walk import follow_plan
 
@@ -39,19 +40,21 @@ class MDPGapE(BoundsLearner):
     """PAC identification: UGapE at the first states, optimism below them.
 
     When the learner stops, the recommended policy is within epsilon of a best response, on the [0, 1] scale of returns,
-    with probability at least 1 - delta.
+    with probability at least 1 - delta. On a tree that grows, what can follow a sequence is not known beforehand: the
+    balls are those of the tree so far, and nothing is claimed.
     """
 
     def __init__(self, tree, *, epsilon: float = 0.05, delta: float = 0.05, seed: int = 0):
         super().__init__(tree, seed)
         self.epsilon = checks.probability("epsilon", epsilon)
         self.delta = checks.probability("delta", delta)
-        outcomes = int(_most_followers(tree.links, tree.root_can_end))
+        grows = isinstance(tree, GrownTree)
+        outcomes = tree.room.children + 2 if grows else int(_most_followers(tree.links, tree.root_can_end))
         settings = Settings(
             epsilon=self.epsilon,
-            log_confidence=np.log(3.0 / self.delta) + tree.horizon * np.log(outcomes * tree.max_actions),
+            log_confidence=np.log(3.0 / self.delta) + tree.horizon * np.log(outcomes * max(tree.max_actions, 1)),
             outcomes=outcomes,
-            root_can_end=tree.root_can_end,
+            root_can_end=tree.root_can_end or grows,
             seed=self.seed,
         )
         self._memory = Memory(

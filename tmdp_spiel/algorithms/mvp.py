@@ -48,9 +48,9 @@ class MVP(BoundsLearner):
         self.delta = checks.probability("delta", delta)
         self._memory = Memory(
             model=self._model,
-            snapshot=Snapshot(new_model(tree), np.zeros(tree.num_states, np.int32)),
+            snapshot=Snapshot(new_model(tree), np.zeros(tree.room.states, np.int32)),
             upper=self._upper,
-            bonus=Bonus(self.c1, self.c3, np.log(tree.num_sequences / self.delta)),
+            bonus=Bonus(self.c1, self.c3, np.log(tree.room.sequences / self.delta)),
             seed=self.seed,
             plan=self._plan,
             path=self._path,

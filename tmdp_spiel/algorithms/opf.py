@@ -20,6 +20,7 @@ from tmdp_spiel.algorithms.regret_matching import (
     rescore_matched,
 )
 from tmdp_spiel.trees import checks
+from tmdp_spiel.trees.grown_tree import GrownTree
 from tmdp_spiel.trees.kernels import kernel
 from tmdp_spiel.trees.walk import children, follow_chance, next_child, root, trace_back
 
@@ -30,13 +31,16 @@ Memory = collections.namedtuple("Memory", ["regrets", "endings", "average", "k",
 class OPF(RegretMatcher):
     """k: the weight of exploration in episode t is min(1, k t^(-1/4)). recommends: see RegretMatcher.
 
-    The exploring policy takes each action in proportion to the number of sequences below it that can end an episode.
+    The exploring policy takes each action in proportion to the number of sequences below it that can end an episode; it
+    is uniform on a tree that grows, where that is not known.
     """
 
     def __init__(self, tree, *, k: float = 5.0, recommends: str = "average", seed: int = 0):
         super().__init__(tree, recommends=recommends, seed=seed)
         self.k = checks.positive("k", k)
-        self._memory = Memory(self._regrets, _endings_below(tree.links), self._average, self.k, self._path)
+        grows = isinstance(tree, GrownTree)
+        endings = np.ones(tree.room.sequences, np.int32) if grows else _endings_below(tree.links)
+        self._memory = Memory(self._regrets, endings, self._average, self.k, self._path)
 
     def plan(self) -> np.ndarray:
         """The behaviour that is equivalent to the mixture of h and y."""
@@ -45,6 +49,20 @@ class OPF(RegretMatcher):
     def exploration(self) -> np.ndarray:
         """The exploring policy h."""
         return _mixed_plan(self.tree.links, self._memory, 1.0)
+
+    def chooser(self, draw):
+        links, memory, tree = self.tree.links, self._memory, self.tree
+        h_weight, y_weight = 0.0, 0.0
+
+        def choose(state: int) -> int:
+            nonlocal h_weight, y_weight
+            if links.parent[state] == tree.root:
+                weight = _weight(self.k, self.episodes)
+                h_weight, y_weight = weight, 1.0 - weight
+            drawn, h_weight, y_weight = _draw(links, memory, state, h_weight, y_weight, draw())
+            return int(drawn) - int(links.first_sequence[state])
+
+        return choose
 
     def _update(self, ended_on, value):
         length = trace_back(self.tree.links, ended_on, self._path)

@@ -43,12 +43,16 @@ class OutcomeSamplingMCCFR(RegretMatcher):
             average=self._average,
             epsilon=self.epsilon,
             path=self._path,
-            sampled=np.empty(tree.horizon),
-            reached=np.empty(tree.horizon),
+            sampled=np.empty(tree.room.decisions),
+            reached=np.empty(tree.room.decisions),
         )
 
     def plan(self) -> np.ndarray:
         return matched_plan(self.tree.links, self._regrets, self.epsilon)
+
+    def chooser(self, draw):
+        links, regrets, epsilon, first = self.tree.links, self._regrets, self.epsilon, self.tree.first_sequence
+        return lambda state: int(_draw(links, regrets, epsilon, state, draw())) - int(first[state])
 
     def _update(self, ended_on, value):
         length = trace_back(self.tree.links, ended_on, self._path)

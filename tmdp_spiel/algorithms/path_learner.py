@@ -13,6 +13,7 @@ import typing
 import numba
 import numpy as np
 
+from tmdp_spiel.algorithms.growing import enlarge
 from tmdp_spiel.algorithms.learner import Learner
 from tmdp_spiel.trees import ties, walk
 from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
@@ -25,9 +26,43 @@ class PathLearner(Learner):
     values: float64[S + 1], V(s) of the policy as a part of V, and V last.
     """
 
+    grows = True
+
     def __init__(self, tree, seed):
         super().__init__(tree, seed)
-        self._path = walk.new_path(tree.horizon)
+        self.room, self.known_states = tree.room, tree.num_states
+        self._path = walk.new_path(tree.room.decisions)
+
+    def grow(self) -> None:
+        """Makes the learner ready for what its tree has met since."""
+        if self.tree.room != self.room:
+            enlarge(self)
+        self._prepare(self.known_states)
+        self.known_states = self.tree.num_states
+
+    def _prepare(self, first: int) -> None:
+        """Readies the states from the first one on, which the learner has not known."""
+
+    @abc.abstractmethod
+    def chooser(self, draw):
+        """A function from a state that an episode has come to, to the action index to play there.
+
+        draw(): a uniform number. Together with take_in this is plan() and learn() for whoever plays an episode step by
+        step, at the cost of its path. It is right until the learner grows; in between it may be used for any
+        number of episodes.
+        """
+
+    def take_in(self, ended_on: int, value: float, left: bool = False) -> None:
+        """As learn, for an episode that was played by chooser(), so that nothing is checked.
+
+        left: the episode went on outside the tree, which is full, and ended there.
+        """
+        (self._update_left if left else self._update)(ended_on, value)
+        self.episodes += 1
+
+    def _update_left(self, ended_on: int, value: float) -> None:
+        """Takes in an episode that left the tree after a sequence: as if it had ended there."""
+        self._update(ended_on, value)
 
     @abc.abstractmethod
     def new_values(self, mdp) -> np.ndarray:
@@ -41,10 +76,18 @@ class PlanLearner(PathLearner):
 
     def __init__(self, tree, seed):
         super().__init__(tree, seed)
-        self._plan = random_plan(tree.links, self.seed)
+        self._plan = np.zeros(tree.room.states, PLAN_DTYPE)
+        self._prepare(0)
+
+    def _prepare(self, first):
+        for_all = random_plan(self.tree.links, self.seed, first)
+        self._plan[first : first + len(for_all)] = for_all
+
+    def chooser(self, draw):
+        return memoryview(self._plan).__getitem__
 
     def plan(self) -> np.ndarray:
-        return self._plan.copy()
+        return self._plan[: self.tree.num_states].copy()
 
     def _compiled(self):
         """take_in(links, memory, length, value) and play(links, chances, memory, values, rng, number) of the algorithm.
@@ -103,12 +146,12 @@ def _children(links, sequences):
 
 
 @numba.njit(cache=True)
-def random_plan(links, seed):
-    """Any action at every state, each with the same chance."""
-    plan = np.empty(len(links.parent), PLAN_DTYPE)
-    for state in range(len(plan)):
-        number = links.first_sequence[state + 1] - links.first_sequence[state]
-        plan[state] = int(ties.uniform(seed, 0, state) * number)
+def random_plan(links, seed, first):
+    """Any action at every state from the first one on, each with the same chance."""
+    plan = np.empty(len(links.parent) - first, PLAN_DTYPE)
+    for at in range(len(plan)):
+        number = links.first_sequence[first + at + 1] - links.first_sequence[first + at]
+        plan[at] = int(ties.uniform(seed, 0, first + at) * number)
     return plan
 
 

@@ -11,6 +11,7 @@ from tmdp_spiel.algorithms.path_learner import PlanLearner, rescore_plan, sequen
 from tmdp_spiel.algorithms.transition_model import new_model, record, state_visits
 from tmdp_spiel.trees import checks, ties, walk
 from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
+from tmdp_spiel.trees.grown_tree import GrownTree
 from tmdp_spiel.trees.kernels import kernel, tree_pass
 from tmdp_spiel.trees.tree_mdp import deterministic_value
 from tmdp_spiel.trees.walk import follow_plan, trace_back
@@ -43,12 +44,14 @@ class PSRL(PlanLearner):
         super().__init__(tree, seed)
         self.prior = checks.positive("prior", prior)
         self.lazy = bool(lazy)
+        if isinstance(tree, GrownTree) and not self.lazy:
+            raise TypeError("PSRL draws the whole tree for every episode, so on a tree that grows it needs lazy=True")
         self._model = new_model(tree)
         self._memory = Memory(
             model=self._model,
-            means=np.full(tree.num_states, 0.5),
-            values=np.zeros(tree.num_states),
-            order=np.empty(tree.num_states if self.lazy else 0, np.int32),
+            means=np.full(tree.room.states, 0.5),
+            values=np.zeros(tree.room.states),
+            order=np.empty(tree.room.states if self.lazy else 0, np.int32),
             redrawn=np.zeros(1, np.int64),
             prior=self.prior,
             lazy=self.lazy,
@@ -146,7 +149,7 @@ def _sequence_value(links, memory, values, sequence, time):
         weights += weight
         total += weight * _child_value(links, memory, values, child, went_on, time)
         child = walk.next_child(links, child)
-    if links.can_end[sequence]:
+    if links.can_end[sequence] or followers == 0:  # an untried sequence of a tree that grows has neither
         weight = ended + prior
         if time >= 0 and followers > 0:
             weight = _gamma(weight, seed, time, ties.ending_stream(links, sequence, 0))

@@ -33,13 +33,13 @@ class RegretMatcher(PathLearner):
     def __init__(self, tree, *, recommends, seed):
         super().__init__(tree, seed)
         self.recommends = checks.choice("recommends", recommends, RECOMMENDS)
-        self._regrets = np.zeros(tree.num_sequences)
-        self._average = np.zeros(tree.num_sequences)
+        self._regrets = np.zeros(tree.room.sequences)
+        self._average = np.zeros(tree.room.sequences)
 
     @property
     def regrets(self) -> np.ndarray:
         """R(s, a), the summed estimates of counterfactual regret."""
-        return self._regrets.copy()
+        return self._regrets[: self.tree.sequence_end].copy()
 
     def current(self) -> np.ndarray:
         """The policy of the regrets now."""
@@ -159,7 +159,7 @@ def rescore_stale(links, chances, regrets, stale, values):
 @numba.njit(cache=True)
 def matched_plan(links, regrets, exploration):
     """mu at every sequence."""
-    probabilities = np.empty(len(links.can_end))
+    probabilities = np.zeros(len(links.can_end))
     for state in range(len(links.parent)):
         total = positive_sum(links, regrets, state)
         number = links.first_sequence[state + 1] - links.first_sequence[state]

@@ -49,7 +49,7 @@ class StrongEuler(BoundsLearner):
         self.variant = checks.choice("variant", variant, VARIANTS)
         self.c = checks.positive("c", c)
         self.delta = checks.probability("delta", delta)
-        sequences = float(tree.num_sequences)
+        sequences = float(tree.room.sequences)
         over_delta = {"strong_euler": 10.0 * sequences**2, "euler": 28.0 * sequences, "ucbvi_bf": 5.0 * sequences}
         self._memory = Memory(
             model=self._model,

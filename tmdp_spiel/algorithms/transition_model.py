@@ -15,14 +15,14 @@ from tmdp_spiel.trees import ties, walk
 from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
 from tmdp_spiel.trees.kernels import kernel
 
-# One entry per sequence, the root last. visits: int32, episodes through it;  returns, squares: float64, sums of the
+# One entry per sequence and one for the root. visits: int32, episodes through it;  returns, squares: float64, sums of the
 # returns of the episodes that ended on it, and of their squares. A state's visits are the sum over its sequences.
 Model = collections.namedtuple("Model", ["visits", "returns", "squares"])
 
 
 def new_model(tree) -> Model:
     """Nothing seen yet. Zeros take no memory until they are written to."""
-    sequences = tree.num_sequences + 1
+    sequences = tree.room.with_root
     return Model(np.zeros(sequences, np.int32), np.zeros(sequences), np.zeros(sequences))
 
 
@@ -35,23 +35,24 @@ class BoundsLearner(PlanLearner):
     def __init__(self, tree, seed, lower: bool = True):
         super().__init__(tree, seed)
         self._model = new_model(tree)
-        self._upper = np.ones(tree.num_sequences + 1)
-        self._lower = np.zeros(tree.num_sequences + 1 if lower else 0)
+        self._upper = np.ones(tree.room.with_root)
+        self._lower = np.zeros(tree.room.with_root if lower else 0)
 
     @property
     def visits(self) -> np.ndarray:
-        """The episodes through each sequence, and through the root last."""
-        return self._model.visits.copy()
+        """The episodes through each sequence and through the root, tree.root."""
+        return self._model.visits[: self.tree.num_sequences + 1].copy()
 
     @property
     def upper(self) -> np.ndarray:
-        """Per sequence, the root last: an upper bound on the expected return after it under the best play."""
-        return self._upper.copy()
+        """Per sequence and for the root: an upper bound on the expected return after it under the best play."""
+        return self._upper[: self.tree.num_sequences + 1].copy()
 
     @property
     def lower(self) -> np.ndarray:
-        """Per sequence, the root last: a lower bound on the expected return after it under the best play."""
-        return self._lower.copy() if len(self._lower) else np.zeros_like(self._upper)
+        """Per sequence and for the root: a lower bound on the expected return after it under the best play."""
+        sequences = self.tree.num_sequences + 1
+        return self._lower[:sequences].copy() if len(self._lower) else np.zeros(sequences)
 
 
 @kernel

@@ -27,8 +27,8 @@ class UCT(PlanLearner):
         super().__init__(tree, seed)
         self.c = checks.positive("c", tree.utility_range / 4 if c is None else c)
         self._memory = Memory(
-            visits=np.zeros(tree.num_sequences, np.int32),
-            returns=np.zeros(tree.num_sequences),
+            visits=np.zeros(tree.room.sequences, np.int32),
+            returns=np.zeros(tree.room.sequences),
             c=self.c / tree.utility_range,
             seed=self.seed,
             plan=self._plan,
@@ -38,7 +38,7 @@ class UCT(PlanLearner):
     @property
     def visits(self) -> np.ndarray:
         """N(s, a): the episodes through each sequence."""
-        return self._memory.visits.copy()
+        return self._memory.visits[: self.tree.sequence_end].copy()
 
     def _recommend_at(self, states):
         """Greedy: the largest mean return."""

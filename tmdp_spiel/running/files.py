@@ -2,7 +2,7 @@
 
 A file holds a line that says what it is, a line of JSON that says whose it is, a pickle (protocol 5), the raw bytes of
 the arrays in it, and the SHA-256 of all that. The tree and its arrays are references, resolved to the tree that is at
-hand when the file is opened, which must be the same one.
+hand when the file is opened, which must be the same one. Only a tree that grows is kept together with its learner.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 from tmdp_spiel.algorithms.learner import Learner
 from tmdp_spiel.trees import storage
 from tmdp_spiel.trees.decision_tree import DecisionTree
+from tmdp_spiel.trees.grown_tree import GrownTree
 
 _MAGIC = b"tmdp-spiel checkpoint 2\n"
 _PIECE = 1 << 24  # bytes hashed or read at a time
@@ -54,7 +55,8 @@ def load_learner(path, tree: DecisionTree) -> Learner:
 
     Args:
         path: the file.
-        tree: the tree that the learner was made for; another one is refused.
+        tree: the tree that the learner was made for; another one is refused. A tree that grows is in the file as well:
+            give a new one from grow_tree, which becomes it.
     """
     return load(path, tree)[0]
 
@@ -70,6 +72,9 @@ def identity(learner: Learner) -> dict:
 
 
 def tree_identity(tree: DecisionTree) -> str:
+    """A tree that grows is kept in the file, so it is the game that has to be the same."""
+    if isinstance(tree, GrownTree):
+        return f"{tree.game_string or 'a tree'} of player {tree.player}, grown"
     return f"{tree.game_string or 'a tree'} of player {tree.player}, {tree.num_states} states, {tree.fingerprint}"
 
 
@@ -99,8 +104,10 @@ def refuse_other_run(path, different: list[str]) -> None:
 class _Pickler(pickle.Pickler):
     def __init__(self, file, tree, buffers):
         super().__init__(file, protocol=5, buffer_callback=buffers.append)
-        parts = {"tree": tree, "links": tree.links, **{name: getattr(tree, name) for name in tree.links._fields}}
-        self._name_of = {id(part): name for name, part in parts.items()}
+        self._name_of = {}
+        if not isinstance(tree, GrownTree):
+            parts = {"tree": tree, "links": tree.links, **{name: getattr(tree, name) for name in tree.links._fields}}
+            self._name_of = {id(part): name for name, part in parts.items()}
 
     def persistent_id(self, part):
         return self._name_of.get(id(part))
@@ -212,6 +219,18 @@ def load(path, tree: DecisionTree) -> tuple[Learner, object]:
         if plain.read() != file.hash.digest():
             raise _damaged(path)
     try:
-        return _Unpickler(io.BytesIO(body.data), tree, arrays).load()
+        learner, beside = _Unpickler(io.BytesIO(body.data), tree, arrays).load()
     except (AttributeError, ImportError, TypeError) as error:
         raise ValueError(f"{path} was written by another version of its learner: {error}") from error
+    if isinstance(tree, GrownTree):
+        _take_over(tree, learner, path)
+    return learner, beside
+
+
+def _take_over(tree: GrownTree, learner: Learner, path) -> None:
+    """The tree at hand, if nothing is in it yet, becomes the one that the learner grew."""
+    if tree.num_states == 0:
+        tree.take_over(learner.tree)
+    elif tree.fingerprint != learner.tree.fingerprint:
+        raise ValueError(f"{path} holds another tree than {tree!r}: {learner.tree!r}. Load it into a new one from grow_tree")
+    learner.tree = tree

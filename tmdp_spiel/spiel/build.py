@@ -69,11 +69,20 @@ def build_decision_tree(game, player: int, *, max_nodes: int = DEFAULT_MAX_NODES
 
 def check_supported(game: pyspiel.Game) -> None:
     """Refuses games whose histories or probabilities cannot be read."""
+    check_readable(game)
+    kind = game.get_type()
+    if kind.chance_mode == pyspiel.GameType.ChanceMode.SAMPLED_STOCHASTIC:
+        raise ValueError(
+            f"{kind.short_name} samples its chance events without telling their probabilities, so it cannot be "
+            "enumerated; it can be played on a tree from grow_tree"
+        )
+
+
+def check_readable(game: pyspiel.Game) -> None:
+    """Refuses games that do not tell a player's states apart."""
     kind = game.get_type()
     if kind.dynamics != pyspiel.GameType.Dynamics.SEQUENTIAL:
         raise ValueError(f"{kind.short_name} is neither sequential nor simultaneous; mean-field games have no Tree MDP")
-    if kind.chance_mode == pyspiel.GameType.ChanceMode.SAMPLED_STOCHASTIC:
-        raise ValueError(f"{kind.short_name} samples its chance events without telling their probabilities")
     if not (kind.provides_information_state_string or kind.provides_observation_string):
         raise ValueError(f"{kind.short_name} provides no strings that tell a player's states apart")
 

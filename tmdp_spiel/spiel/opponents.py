@@ -54,7 +54,9 @@ class FixedOpponents:
                 raise ValueError(f"opponents' policies are missing for player(s) {missing}; given: {sorted(opponent)}")
         sources = {other: opponent[other] if isinstance(opponent, Mapping) else opponent for other in others}
         self._readers = {other: _reader(source, other) for other, source in sources.items()}
-        self._uncached = {other for other, source in sources.items() if getattr(source, "depends_on_history", False)}
+        self.depending_on_history = {
+            other for other, source in sources.items() if getattr(source, "depends_on_history", False)
+        }
         self._game_type = game.get_type()
         self._distributions: dict[tuple[int, str], list[tuple[int, float]]] = {}
         self._warned = False
@@ -63,17 +65,20 @@ class FixedOpponents:
     def distribution(self, state: pyspiel.State) -> list[tuple[int, float]]:
         """(action, probability) for every legal action of the opponent who is to act."""
         other = state.current_player()
-        if other in self._uncached:
-            return self._read(state, other, state_key(state, other, self._game_type))
+        if other in self.depending_on_history:
+            return self.read(state)
         key = (other, state_key(state, other, self._game_type))
         distribution = self._distributions.get(key)
         if distribution is None:
-            distribution = self._read(state, other, key[1])
+            distribution = self.read(state)
             self._distributions[key] = distribution
             self.text_size += len(key[1])
         return distribution
 
-    def _read(self, state, other, key):
+    def read(self, state: pyspiel.State) -> list[tuple[int, float]]:
+        """The same, asked anew."""
+        other = state.current_player()
+        key = state_key(state, other, self._game_type)
         where = f"at state {key!r} of player {other}"
         legal = state.legal_actions()
         try:

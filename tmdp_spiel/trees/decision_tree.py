@@ -26,8 +26,9 @@ HISTORY_MARK = "\naction "  # between a string and the action taken there, where
 Links = collections.namedtuple("Links", ["first_sequence", "first_child", "parent", "can_end"])
 
 
-# How much of everything a tree has, or has room for if it grows. sequences: with the root;  decisions: of one episode
-Room = collections.namedtuple("Room", ["states", "sequences", "decisions", "children"])
+# How large arrays have to be that hold something for every state, for every own sequence, for every sequence and the root,
+# for every decision of an episode, and for every child of a sequence; a tree that grows has room to spare
+Room = collections.namedtuple("Room", ["states", "sequences", "with_root", "decisions", "children"])
 
 
 class StateNames:
@@ -47,16 +48,14 @@ class StateNames:
         """The string of the next state."""
         (self.ambiguous if string in self._seen else self._seen).add(string)
         self._strings.append(string)
-        self.__dict__.pop("_indices", None)
+        self._indices: dict[str, int] | None = None
 
     def string(self, state: int) -> str:
         return self._strings[state]
 
-    @functools.cached_property
-    def _indices(self) -> dict[str, int]:
-        return {string: state for state, string in enumerate(self._strings) if string not in self.ambiguous}
-
     def index(self, string: str) -> int:
+        if self._indices is None:
+            self._indices = {each: state for state, each in enumerate(self._strings) if each not in self.ambiguous}
         try:
             return self._indices[string]
         except KeyError:
@@ -183,7 +182,7 @@ class DecisionTree:
     def room(self) -> Room:
         """How large the arrays of a learner have to be."""
         children = max(int(np.diff(self.first_child).max(initial=0)), int(self.first_child[0]))
-        return Room(self.num_states, self.num_sequences + 1, self.horizon, children)
+        return Room(self.num_states, self.num_sequences, self.num_sequences + 1, self.horizon, children)
 
     @property
     def utility_range(self) -> float:

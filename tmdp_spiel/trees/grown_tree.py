@@ -17,22 +17,24 @@ import bisect
 import collections
 import logging
 
+import numba
 import numpy as np
 
 from tmdp_spiel.trees import checks, storage
 from tmdp_spiel.trees.decision_tree import DecisionTree, Room, StateNames, string_with_actions
 
 ROOT = 0
-OUTSIDE = -1  # the state of whoever has left a tree that is full
-
+OUTSIDE = -1  # the state of whoever has left the tree
 DEFAULT_MAX_STATES = 5_000_000
-_LEAST_ROOM = Room(states=256, sequences=1024, decisions=16, children=16)
+
+_LEAST_ROOM = Room(states=256, sequences=1024, with_root=1024, decisions=16, children=16)
 _log = logging.getLogger("tmdp_spiel")
 
-# What compiled kernels see of a grown tree, in one argument. The arrays have room to spare.
-GrownLinks = collections.namedtuple(
-    "GrownLinks", ["first_sequence", "first_child", "next_sibling", "parent", "can_end"]
-)
+# What compiled kernels see of a grown tree, in one argument.
+GrownLinks = collections.namedtuple("GrownLinks", ["first_sequence", "first_child", "next_sibling", "parent", "can_end"])
+
+# The arrays, with room to spare. followers: int32[J + 1], child states of a sequence;  depth: int32[S], decisions up to it
+_Arrays = collections.namedtuple("_Arrays", [*GrownLinks._fields, "action", "followers", "depth"])
 
 
 class GrownTree(DecisionTree):
@@ -40,10 +42,15 @@ class GrownTree(DecisionTree):
 
     A state is told apart by the sequence before it and its string, so that recall is perfect whatever the strings forget.
     max_states: the most states that are kept. Once there, the tree says so and grows no more: what was not met before
-    is OUTSIDE. can_end is what episodes have shown, too.
+    is OUTSIDE. can_end is what episodes have shown, too: that one ended, or left the tree, right after a sequence.
+    new_states: how many states an episode may add. What lies further is met another time: in the episode that adds a
+    state, moves after it are outside the tree, so that each state costs one such episode, and rarely visited ones, which
+    are most of a large tree, little memory.
 
-    In the arrays a state takes 32 bytes, each of its sequences 21; its string and the dictionary that finds it again
-    take about 250 bytes and the length of the string.
+    first_of[state] is first_sequence[state], read fast from Python.
+
+    In the arrays a state takes 16 bytes and each of its sequences 17; its string, and the dictionary that finds it
+    again, take about 350 bytes and the length of the string.
     """
 
     def __init__(
@@ -53,6 +60,7 @@ class GrownTree(DecisionTree):
         min_utility: float = 0.0,
         max_utility: float = 1.0,
         max_states: int = DEFAULT_MAX_STATES,
+        new_states: int = 1,
         game_string: str | None = None,
     ):
         if not max_utility > min_utility:
@@ -60,73 +68,75 @@ class GrownTree(DecisionTree):
         self.player, self.game_string = int(player), game_string
         self.min_utility, self.max_utility = float(min_utility), float(max_utility)
         self.max_states = checks.whole_number("max_states", max_states)
+        self.new_states = checks.whole_number("new_states", new_states)
         self.is_full = False
         self.root_can_end = False
-        self.horizon, self.max_actions, self.most_children = 0, 0, 0
-        self._states, self._end = 0, ROOT + 1
         self.names = StateNames([])
-        self._numbers: dict[tuple[int, str], int] = {}
         self._opened_from = None
-        self._arrays = {}
-        self._make_room(_LEAST_ROOM)
-        self._cut_links()
+        self._states, self._end = 0, ROOT + 1
+        self._numbers: dict[tuple[int, str], int] = {}
+        self._legal: list[tuple[int, ...]] = []
+        self._same_legal: dict[tuple[int, ...], tuple[int, ...]] = {}
+        self._unlinked: list[int] = []  # the parents of the newest states, which the links do not have yet
+        self._horizon, self._max_actions, self._most_children = 0, 0, 0
+        self._set_room(_LEAST_ROOM, None)
+        self._arrays.first_sequence[0] = self._end
+        self._arrays.first_child[ROOT] = -1
 
-    def _make_room(self, room: Room) -> None:
-        """Larger arrays, with what the old ones hold."""
-        self.room = room
+    def _set_room(self, room: Room, old: _Arrays | None) -> None:
+        """Arrays of that size, with what the old ones hold."""
         states, sequences = room.states, room.sequences
-        sizes = dict(
-            first_sequence=(states + 1, np.int32),
-            first_child=(sequences, np.int32),
-            next_sibling=(states, np.int32),
-            parent=(states, np.int32),
-            can_end=(sequences, np.bool_),
-            action=(sequences, np.int64),
-            followers=(sequences, np.int32),
-            depth=(states, np.int32),
+        self._room = room
+        self._arrays = _Arrays(
+            first_sequence=np.zeros(states + 1, np.int32),
+            first_child=np.zeros(sequences, np.int32),
+            next_sibling=np.zeros(states, np.int32),
+            parent=np.zeros(states, np.int32),
+            can_end=np.zeros(sequences, np.bool_),
+            action=np.zeros(sequences, np.int64),
+            followers=np.zeros(sequences, np.int32),
+            depth=np.zeros(states, np.int32),
         )
-        old, self._arrays = self._arrays, {name: np.zeros(*size) for name, size in sizes.items()}
-        for name, array in old.items():
-            self._arrays[name][: len(array)] = array
-        if not old:
-            self._arrays["first_sequence"][0] = self._end
-            self._arrays["first_child"][ROOT] = -1
+        if old is not None:
+            for array, old_array in zip(self._arrays, old):
+                array[: len(old_array)] = old_array
+        self._look()
 
-    def _cut_links(self) -> None:
-        """The arrays as far as they are in use."""
-        arrays, states, end = self._arrays, self._states, self._end
-        self.links = GrownLinks(
-            arrays["first_sequence"][: states + 1],
-            arrays["first_child"][:end],
-            arrays["next_sibling"][:states],
-            arrays["parent"][:states],
-            arrays["can_end"][:end],
-        )
+    def _look(self) -> None:
+        """Views that Python reads and writes fast."""
+        self.first_of, self._can_end = memoryview(self._arrays.first_sequence), memoryview(self._arrays.can_end)
+        self._links = None
 
-    def state_after(self, sequence: int, string: str) -> int | None:
-        """The state with this string that follows a sequence; None if it was not met."""
-        return self._numbers.get((sequence, string))
+    def _make_room(self, states: int, sequences: int, decisions: int = 0, children: int = 0) -> None:
+        needed = Room(states, sequences, sequences, decisions, children)
+        if any(need > have for need, have in zip(needed, self._room)):
+            room = Room(*(have if need <= have else max(2 * have, need) for need, have in zip(needed, self._room)))
+            self._set_room(room, self._arrays)
 
-    def meet(self, sequence: int, string: str, legal) -> int:
-        """The state with this string and these legal actions that follows a sequence; added if it was not met before.
+    def meet(self, sequence: int, string: str, legal: tuple[int, ...]) -> int:
+        """The state with this string and these legal actions that follows a sequence; added if it is new.
 
         If the same string comes with other legal actions, they belong to the string. OUTSIDE if there is no room for it.
         """
         state = self._numbers.get((sequence, string))
-        if state is not None and self._has_legal(state, legal):
-            return state
         if state is not None:
+            if self._legal[state] == legal:
+                return state
             string = string_with_actions(string, legal)
             state = self._numbers.get((sequence, string))
             if state is not None:
                 return state
-        if self.num_states >= self.max_states:
+        if self._states >= self.max_states:
             self._say_full()
             return OUTSIDE
         return self._add(sequence, string, legal)
 
-    def _has_legal(self, state: int, legal) -> bool:
-        return self.legal_actions(state).tolist() == list(legal)
+    def find(self, sequence: int, string: str, legal: tuple[int, ...]) -> int:
+        """As meet, but nothing is added: OUTSIDE if it was not met before."""
+        state = self._numbers.get((sequence, string), OUTSIDE)
+        if state == OUTSIDE or self._legal[state] == legal:
+            return state
+        return self._numbers.get((sequence, string_with_actions(string, legal)), OUTSIDE)
 
     def _say_full(self) -> None:
         if not self.is_full:
@@ -138,41 +148,79 @@ class GrownTree(DecisionTree):
                 f"{self.max_states:,}",
             )
 
-    def _add(self, sequence: int, string: str, legal) -> int:
-        arrays, state, first = self._arrays, self._states, self._end
-        end = first + len(legal)
-        decisions = 1 if sequence == ROOT else int(arrays["depth"][self.state_of(sequence)]) + 1
-        self.horizon = max(self.horizon, decisions)
-        self.max_actions = max(self.max_actions, len(legal))
-        self.most_children = max(self.most_children, int(arrays["followers"][sequence]) + 1)
-        needed = Room(state + 1, end, self.horizon, self.most_children)
-        if any(need > have for need, have in zip(needed, self.room)):
-            self._make_room(
-                Room(*(have if need <= have else max(2 * have, need) for need, have in zip(needed, self.room)))
-            )
-            arrays = self._arrays
-        arrays["parent"][state], arrays["depth"][state] = sequence, decisions
-        arrays["next_sibling"][state] = arrays["first_child"][sequence]
-        arrays["first_child"][sequence] = state
-        arrays["followers"][sequence] += 1
-        arrays["first_child"][first:end] = -1
-        arrays["action"][first:end] = legal
-        arrays["first_sequence"][state + 1] = end
+    def _add(self, sequence: int, string: str, legal: tuple[int, ...]) -> int:
+        """Numbers a new state. It is linked when the links are asked for, together with others."""
+        state, end = self._states, self._end + len(legal)
+        if state >= self._room.states or end > self._room.sequences:
+            self._link()
+            self._make_room(state + 1, end)
+        self.first_of[state + 1] = end
         self.names.append(string)
+        self._legal.append(self._same_legal.setdefault(legal, legal))
         self._numbers[sequence, string] = state
+        self._unlinked.append(sequence)
         self._states, self._end = state + 1, end
-        self._cut_links()
         return state
 
+    def _link(self) -> None:
+        """Links the states that were met since this was last done."""
+        if not self._unlinked:
+            return
+        first = self._states - len(self._unlinked)
+        parents = np.array(self._unlinked, np.int32)
+        actions = np.array([action for legal in self._legal[first:] for action in legal], np.int64)
+        depth, children, legal_actions = _link_states(self._arrays, first, parents, actions)
+        self._horizon = max(self._horizon, depth)
+        self._most_children = max(self._most_children, children)
+        self._max_actions = max(self._max_actions, legal_actions)
+        self._unlinked.clear()
+        self._links = None
+        self._make_room(0, 0, self._horizon, self._most_children)
+
     def end(self, sequence: int) -> None:
-        """An episode ended right after the sequence."""
+        """An episode ended, or left the tree, right after the sequence."""
         if sequence == ROOT:
             self.root_can_end = True
-        self._arrays["can_end"][sequence] = True
+        self._can_end[sequence] = True
+
+    @property
+    def links(self) -> GrownLinks:
+        """The arrays as far as they are in use."""
+        self._link()
+        if self._links is None:
+            arrays, states, end = self._arrays, self._states, self._end
+            self._links = GrownLinks(
+                arrays.first_sequence[: states + 1],
+                arrays.first_child[:end],
+                arrays.next_sibling[:states],
+                arrays.parent[:states],
+                arrays.can_end[:end],
+            )
+        return self._links
+
+    @property
+    def room(self) -> Room:
+        self._link()
+        return self._room
+
+    @property
+    def horizon(self) -> int:
+        """The largest number of own decisions in one episode so far."""
+        self._link()
+        return self._horizon
+
+    @property
+    def max_actions(self) -> int:
+        self._link()
+        return self._max_actions
+
+    def state_after(self, sequence: int, string: str) -> int | None:
+        """The state with this string that follows a sequence; None if it was not met."""
+        return self._numbers.get((sequence, string))
 
     def state_of(self, sequence: int) -> int:
         """The state of an own sequence."""
-        return bisect.bisect_right(self.links.first_sequence, sequence) - 1
+        return bisect.bisect_right(self.first_of, sequence, 0, self._states + 1) - 1
 
     @property
     def root(self) -> int:
@@ -199,31 +247,12 @@ class GrownTree(DecisionTree):
     num_merged_terminals = num_terminals
 
     @property
-    def fingerprint(self) -> str:
-        """A hash of the tree as it is now."""
-        return storage.fingerprint(*self.links, self.action, self.player, self.min_utility, self.max_utility)
-
-    def __reduce_ex__(self, protocol):
-        return object.__reduce_ex__(self, protocol)
-
-    def __getstate__(self) -> dict:
-        return {name: value for name, value in self.__dict__.items() if name != "links"}
-
-    def __setstate__(self, state: dict) -> None:
-        self.__dict__.update(state)
-        self._cut_links()
-
-    @property
     def first_sequence(self) -> np.ndarray:
         return self.links.first_sequence
 
     @property
     def first_child(self) -> np.ndarray:
         return self.links.first_child
-
-    @property
-    def next_sibling(self) -> np.ndarray:
-        return self.links.next_sibling
 
     @property
     def parent(self) -> np.ndarray:
@@ -235,10 +264,61 @@ class GrownTree(DecisionTree):
 
     @property
     def action(self) -> np.ndarray:
-        return self._arrays["action"][: self._end]
+        self._link()
+        return self._arrays.action[: self._end]
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of the tree as it is now."""
+        return storage.fingerprint(*self.links, self.action, self.player, self.min_utility, self.max_utility)
+
+    def take_over(self, other: GrownTree) -> None:
+        """Goes on as the other tree."""
+        self.__setstate__(other.__getstate__())
+
+    def __reduce_ex__(self, protocol):
+        return object.__reduce_ex__(self, protocol)
+
+    def __getstate__(self) -> dict:
+        self._link()
+        return {name: value for name, value in vars(self).items() if name not in ("_links", "first_of", "_can_end")}
+
+    def __setstate__(self, state: dict) -> None:
+        self.__dict__.update(state)
+        self._look()
 
     def __repr__(self) -> str:
         return (
             f"GrownTree(player={self.player}, num_states={self.num_states}, num_sequences={self.num_sequences}, "
             f"horizon={self.horizon}, max_states={self.max_states})"
         )
+
+
+@numba.njit(cache=True)
+def _link_states(arrays, first, parents, actions):
+    """Fills the arrays for new states, given their parents and actions: the largest depth, children and actions of them."""
+    deepest, most_children, most_actions, at = 0, 0, 0, 0
+    for state in range(first, first + len(parents)):
+        parent = parents[state - first]
+        arrays.parent[state] = parent
+        arrays.next_sibling[state] = arrays.first_child[parent]
+        arrays.first_child[parent] = state
+        arrays.followers[parent] += 1
+        arrays.depth[state] = 1
+        if parent != ROOT:
+            low, high = 0, state
+            while high - low > 1:
+                middle = (low + high) // 2
+                if arrays.first_sequence[middle] <= parent:
+                    low = middle
+                else:
+                    high = middle
+            arrays.depth[state] = arrays.depth[low] + 1
+        for j in range(arrays.first_sequence[state], arrays.first_sequence[state + 1]):
+            arrays.first_child[j] = -1
+            arrays.action[j] = actions[at]
+            at += 1
+        deepest = max(deepest, arrays.depth[state])
+        most_children = max(most_children, arrays.followers[parent])
+        most_actions = max(most_actions, arrays.first_sequence[state + 1] - arrays.first_sequence[state])
+    return deepest, most_children, most_actions

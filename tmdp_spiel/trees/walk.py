@@ -7,14 +7,16 @@ The child states of a sequence, or of the root, are gone through by
         ...
         child = walk.next_child(links, child)
 
-and in no other way, so that a tree which keeps its children otherwise has only these two kernels to provide. A state's
-sequences always stand together: first_sequence[s] .. first_sequence[s + 1].
+and in no other way. A tree in level order has the children of a sequence side by side, one that grows has them linked; which
+of the two it is, the type of its links says when a kernel is compiled. A state's sequences always stand together:
+first_sequence[s] .. first_sequence[s + 1].
 """
 
 from __future__ import annotations
 
 import collections
 
+import numba.extending
 import numpy as np
 
 from tmdp_spiel.trees.kernels import kernel
@@ -27,24 +29,68 @@ def new_path(horizon: int) -> Path:
     return Path(np.empty(horizon, np.int32), np.empty(horizon, np.int32))
 
 
+_INLINE = {"forceinline": True, "_nrt": False}
+
+
 @kernel
-def root(links):
-    """The index that stands for the root among sequences: nothing done yet."""
+def _ordered_root(links):
     return np.int64(len(links.can_end))
 
 
 @kernel
-def children(links, sequence):
-    """The first child state of a sequence or of the root, and what next_child says after the last; equal if none."""
+def _grown_root(links):
+    return np.int64(0)
+
+
+@kernel
+def _ordered_children(links, sequence):
     if sequence == len(links.can_end):
         return np.int64(0), np.int64(links.first_child[0])
     return np.int64(links.first_child[sequence]), np.int64(links.first_child[sequence + 1])
 
 
 @kernel
+def _grown_children(links, sequence):
+    return np.int64(links.first_child[sequence]), np.int64(-1)
+
+
+def _grows(links) -> bool:
+    """Whether the links, or in a kernel their type, are those of a tree that grows."""
+    return "next_sibling" in getattr(links, "fields", getattr(links, "_fields", ()))
+
+
+def root(links):
+    """The index that stands for the root among sequences: nothing done yet."""
+    return _grown_root(links) if _grows(links) else _ordered_root(links)
+
+
+def children(links, sequence):
+    """The first child state of a sequence or of the root, and what next_child says after the last; equal if none."""
+    return _grown_children(links, sequence) if _grows(links) else _ordered_children(links, sequence)
+
+
 def next_child(links, child):
     """The child state of the same sequence after this one."""
-    return child + 1
+    return np.int64(links.next_sibling[child]) if _grows(links) else child + 1
+
+
+@numba.extending.overload(root, jit_options=_INLINE)
+def _compiled_root(links):
+    return (lambda links: _grown_root(links)) if _grows(links) else (lambda links: _ordered_root(links))
+
+
+@numba.extending.overload(children, jit_options=_INLINE)
+def _compiled_children(links, sequence):
+    if _grows(links):
+        return lambda links, sequence: _grown_children(links, sequence)
+    return lambda links, sequence: _ordered_children(links, sequence)
+
+
+@numba.extending.overload(next_child, jit_options=_INLINE)
+def _compiled_next_child(links, child):
+    if _grows(links):
+        return lambda links, child: np.int64(links.next_sibling[child])
+    return lambda links, child: child + 1
 
 
 @kernel
@@ -60,7 +106,7 @@ def num_children(links, sequence):
 @kernel
 def is_first(links, state):
     """Whether the state can be the first decision of an episode."""
-    return links.parent[state] == len(links.can_end)
+    return links.parent[state] == root(links)
 
 
 @kernel

@@ -1,0 +1,240 @@
+"""Episodes against opponents who are played with, through the game itself, on a tree that grows.
+
+An episode costs what the game and the opponents cost: the learner is asked only at the states that it comes to, and nothing
+is done over the whole tree. The first moves of most episodes are old acquaintances: histories that were met before are
+remembered, with what can happen there, and are walked through without asking the game again. One more is remembered in
+every episode, up to a limit. (Not against bots, who have to be shown every state, nor where the game draws its chance
+events itself.)
+"""
+
+from __future__ import annotations
+
+import random
+from bisect import bisect_right
+
+import numpy as np
+import pyspiel
+
+from tmdp_spiel.algorithms.path_learner import PathLearner
+from tmdp_spiel.spiel.grow import grow_tree
+from tmdp_spiel.spiel.load_game import load_game
+from tmdp_spiel.spiel.opponents import check_player, state_key
+from tmdp_spiel.spiel.recall import say_that_strings_forget
+from tmdp_spiel.spiel.seats import Draw, OpponentError, OtherSeats
+from tmdp_spiel.trees import checks
+from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
+from tmdp_spiel.trees.grown_tree import OUTSIDE, ROOT, GrownTree
+
+DEFAULT_MAX_MOVES = 100_000
+_MOST_REMEMBERED = 100_000
+_CHANCE, _TERMINAL = int(pyspiel.PlayerId.CHANCE), int(pyspiel.PlayerId.TERMINAL)
+_ROUNDING = 1e-9
+_OWN, _DRAWN, _END = range(3)
+
+__all__ = ["EpisodeTooLongError", "LiveGame", "OpponentError"]
+
+
+class EpisodeTooLongError(RuntimeError):
+    """An episode had more moves than an episode may have; it is not counted."""
+
+
+class _Remembered:
+    """A history that was met before: who is to move, and what comes after each move as far as it was met.
+
+    sequence: the last own sequence;  number: the own state;  cumulative: of a draw;  value: the return at the end
+    """
+
+    __slots__ = ("actions", "after", "cumulative", "kind", "number", "sequence", "state", "value")
+
+
+class LiveGame:
+    """A game, a seat, and fixed opponents in the other seats: learners play here, and plans are measured.
+
+    Args:
+      game: anything that load_game takes.
+      player: the seat of the learner.
+      opponent: a policy or a bot, or a mapping from player to policy or bot; see OtherSeats.
+      tree: the tree that grows, made by grow_tree; a new one if not given.
+      seed: of chance, of the opponents' policies, and of own moves outside the tree.
+      max_moves: the most moves of an episode; one that goes on is given up, and an error says so.
+    """
+
+    mdp = None  # nothing is known but the game
+
+    def __init__(
+        self,
+        game,
+        player: int,
+        opponent,
+        *,
+        tree: GrownTree | None = None,
+        seed: int = 0,
+        max_moves: int = DEFAULT_MAX_MOVES,
+    ):
+        self.game = game = load_game(game)
+        self.player = check_player(game, player)
+        self.tree = grow_tree(game, player) if tree is None else tree
+        if not isinstance(self.tree, GrownTree) or self.tree.player != self.player:
+            raise ValueError(f"live play needs a tree from grow_tree for player {self.player}, not {tree!r}")
+        self.seats = OtherSeats(game, self.player, opponent)
+        self.max_moves = checks.whole_number("max_moves", max_moves)
+        self._game_type = game.get_type()
+        self._random = random.Random(seed)
+        self._number_remembered = 0
+        draws_openly = self._game_type.chance_mode != pyspiel.GameType.ChanceMode.SAMPLED_STOCHASTIC
+        self._remembers = draws_openly and self.seats.all_known
+        self._start = None
+
+    # An episode -----------------------------------------------------------------------------------------------------
+
+    def _episode(self, choose, known: int, meet):
+        """Plays one episode: (the last own sequence in the tree, the utility, whether it left the tree).
+
+        choose(number): the action index at a state below `known`; at others, and outside, own moves are uniform.
+        meet(sequence, string, legal): the number of a state, OUTSIDE if it is not in the tree.
+        """
+        node, draw, first_of = self._start, self._random.random, self.tree.first_of
+        if node is None:
+            state = self.game.new_initial_state()
+            if self._remembers:
+                self._start = self._remember(state.clone(), ROOT)
+            self.seats.restart(state)
+            return self._walk(state, ROOT, choose, known, meet)
+        remembers = self._number_remembered < _MOST_REMEMBERED
+        while True:
+            kind = node.kind
+            if kind == _DRAWN:
+                index = bisect_right(node.cumulative, draw())
+                sequence = node.sequence
+            elif kind == _OWN:
+                number = node.number
+                if number >= known:  # remembered, but of a learner that has not been here
+                    return self._walk(node.state.clone(), node.sequence, choose, known, meet)
+                index = choose(number)
+                sequence = first_of[number] + index
+            else:
+                return node.sequence, node.value, False
+            after = node.after[index]
+            if after is None:
+                state = node.state.child(node.actions[index])
+                if remembers:
+                    remembers = False
+                    after = node.after[index] = self._remember(state, sequence)
+                if after is None:
+                    return self._walk(state, sequence, choose, known, meet)
+            node = after
+
+    def _remember(self, state: pyspiel.State, sequence: int) -> _Remembered | None:
+        """A new acquaintance; None if it is an own state that is not in the tree."""
+        node = _Remembered()
+        node.sequence, node.state = sequence, state
+        actor = state.current_player()
+        if actor == self.player:
+            node.kind, node.actions = _OWN, tuple(state.legal_actions())
+            node.number = self.tree.find(sequence, state_key(state, actor, self._game_type), node.actions)
+            if node.number == OUTSIDE:
+                return None
+        elif actor == _TERMINAL:
+            node.kind, node.value, node.state = _END, state.player_return(self.player), None
+        else:
+            drawn = Draw(state.chance_outcomes()) if actor == _CHANCE else self.seats.draw(state)
+            node.kind, node.actions, node.cumulative = _DRAWN, drawn.actions, drawn.cumulative
+        if node.kind != _END:
+            node.after = [None] * len(node.actions)
+        self._number_remembered += 1
+        return node
+
+    def _walk(self, state: pyspiel.State, sequence: int, choose, known: int, meet):
+        """The rest of an episode, through the game. At most new_states states are added to the tree."""
+        player, seats, draw, game_type = self.player, self.seats, self._random.random, self._game_type
+        tells, outside, left, last_new = bool(seats.bots), False, False, known + self.tree.new_states - 1
+        for _ in range(self.max_moves):
+            actor = state.current_player()
+            if actor == player:
+                legal = state.legal_actions()
+                number = OUTSIDE
+                if not outside:
+                    number = meet(sequence, state_key(state, player, game_type), tuple(legal))
+                if number == OUTSIDE:
+                    outside = left = True
+                    index = int(draw() * len(legal))
+                else:
+                    index = choose(number) if number < known else int(draw() * len(legal))
+                    sequence = self.tree.first_of[number] + index
+                    outside = number >= last_new
+                action = legal[index]
+            elif actor == _CHANCE:
+                action = Draw(state.chance_outcomes()).action(draw())
+            elif actor == _TERMINAL:
+                return sequence, state.player_return(player), left
+            else:
+                action = seats.move(state, draw())
+            if tells:
+                seats.inform(state, actor, action)
+            state.apply_action(action)
+        raise EpisodeTooLongError(
+            f"an episode of {self.game} was given up after {self.max_moves:,} moves, and is not counted; max_moves bounds them"
+        )
+
+    # Many episodes --------------------------------------------------------------------------------------------------
+
+    def _scaled(self, utility: float) -> float:
+        tree = self.tree
+        value = (utility - tree.min_utility) / tree.utility_range
+        if not -_ROUNDING <= value <= 1 + _ROUNDING:
+            raise ValueError(
+                f"an episode brought player {self.player} {utility}, outside the utilities {tree.min_utility} .. "
+                f"{tree.max_utility} that {self.game} declares; give grow_tree the right min_utility and max_utility"
+            )
+        return min(max(value, 0.0), 1.0)
+
+    def play(self, learner: PathLearner, number: int) -> int:
+        """Lets the learner play and learn; returns how many episodes it played.
+
+        Should an opponent fail, the error says who, where and how; its episode is not counted, and the learner, which
+        has taken in the episodes before it, can go on.
+        """
+        tree, draw = self.tree, self._random.random
+        if learner.tree is not tree:
+            raise ValueError(f"the learner was made for another tree: {learner.tree!r}, not {tree!r}")
+        learner.grow()
+        choose, known = learner.chooser(draw), tree.num_states
+        for played in range(number):
+            if learner.stopped:
+                return played
+            ended_on, utility, left = self._episode(choose, known, tree.meet)
+            value = self._scaled(utility)
+            tree.end(ended_on)
+            if tree.num_states > known:
+                learner.grow()
+                choose, known = learner.chooser(draw), tree.num_states
+            learner.take_in(ended_on, value, left)
+        if tree.names.ambiguous:
+            say_that_strings_forget(self.game, self.player)
+        return number
+
+    def measure(self, plan: np.ndarray, number: int) -> np.ndarray:
+        """Returns in [0, 1] of fresh episodes of a plan, as recommend() gives it; uniform where it does not go."""
+        choose, known = self._follow(np.asarray(plan))
+        returns = np.empty(number)
+        for at in range(number):
+            _, utility, _ = self._episode(choose, known, self.tree.find)
+            returns[at] = self._scaled(utility)
+        return returns
+
+    def _follow(self, plan: np.ndarray):
+        """A function that plays the plan at states of the tree, and the number of states that it is for."""
+        tree, draw = self.tree, self._random.random
+        if np.issubdtype(plan.dtype, np.integer):
+            return memoryview(np.ascontiguousarray(plan, PLAN_DTYPE)).__getitem__, len(plan)
+        first = tree.first_sequence
+        known = int(np.searchsorted(first, len(plan), "right")) - 1
+        draws: dict[int, Draw] = {}
+
+        def choose(state: int) -> int:
+            drawn = draws.get(state)
+            if drawn is None:
+                drawn = draws[state] = Draw(list(enumerate(plan[first[state] : first[state + 1]].tolist())))
+            return drawn.action(draw())
+
+        return choose, known

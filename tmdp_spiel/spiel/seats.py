@@ -1,0 +1,139 @@
+"""The other players at a live table: policies that are asked, and bots that are played with."""
+
+from __future__ import annotations
+
+import bisect
+import contextlib
+import itertools
+from collections.abc import Mapping
+
+import pyspiel
+from open_spiel.python import policy as policy_lib
+
+from tmdp_spiel.spiel.opponents import FixedOpponents, state_key, uniform
+
+_MOST_REMEMBERED = 1_000_000
+
+
+class OpponentError(RuntimeError):
+    """An opponent failed in the middle of an episode, which is then not counted."""
+
+
+class Draw:
+    """Actions with their probabilities, to be drawn from with one uniform number."""
+
+    __slots__ = ("actions", "cumulative")
+
+    def __init__(self, distribution):
+        possible = [(action, probability) for action, probability in distribution if probability > 0]
+        self.actions = [action for action, _ in possible]
+        # The last action takes the rest, whatever the rounding.
+        self.cumulative = list(itertools.accumulate(probability for _, probability in possible[:-1]))
+
+    def action(self, uniform_number: float) -> int:
+        return self.actions[bisect.bisect_right(self.cumulative, uniform_number)]
+
+
+class OtherSeats:
+    """Moves for the players other than `player`.
+
+    opponent: a policy or a bot for all of them, or a mapping from player to policy or bot. A policy, in any form that
+    OpenSpiel has, is asked once at every information state that is visited, and its answer remembered. A bot needs no
+    more than step(); restart_at and inform_action are called where it has them. A bot in several seats is one bot.
+    """
+
+    def __init__(self, game: pyspiel.Game, player: int, opponent):
+        others = [other for other in range(game.num_players()) if other != player]
+        given = opponent if isinstance(opponent, Mapping) else dict.fromkeys(others, opponent)
+        missing = [other for other in others if other not in given]
+        if missing:
+            raise ValueError(f"opponents are missing for player(s) {missing}; given: {sorted(given)}")
+        self.bots = {other: given[other] for other in others if is_bot(given[other])}
+        policies = {other: uniform(game) if other in self.bots else given[other] for other in others}
+        self._policies = FixedOpponents(game, player, policies)
+        self._at_random = {
+            other for other, policy in policies.items() if isinstance(policy, policy_lib.UniformRandomPolicy)
+        }
+        self._game, self._game_type = game, game.get_type()
+        self._draws: dict[tuple[int, str], Draw] = {}
+
+    @property
+    def all_known(self) -> bool:
+        """Whether every other player's policy is known."""
+        return not self.bots
+
+    def restart(self, state: pyspiel.State) -> None:
+        """A new episode begins."""
+        for other, bot in self.bots.items():
+            self._tell(other, "restart_at", state, state)
+
+    def inform(self, state: pyspiel.State, actor: int, action: int) -> None:
+        """Tells the other bots of an action that is about to be taken."""
+        for other in self.bots:
+            if other != actor:
+                self._tell(other, "inform_action", state, state, actor, action)
+
+    def _tell(self, other: int, method: str, state: pyspiel.State, *what) -> None:
+        told = getattr(self.bots[other], method, None)
+        if told is not None:
+            with self.naming(other, state):
+                told(*what)
+
+    def draw(self, state: pyspiel.State) -> Draw:
+        """The distribution of the player who is to act, whose policy is known."""
+        other = state.current_player()
+        if other in self._at_random or other in self._policies.depending_on_history:
+            return self._ask(state, other)
+        key = (other, state_key(state, other, self._game_type))
+        draw = self._draws.get(key)
+        if draw is None:
+            if len(self._draws) >= _MOST_REMEMBERED:
+                self._draws.clear()
+            draw = self._draws[key] = self._ask(state, other)
+        return draw
+
+    def _ask(self, state: pyspiel.State, other: int) -> Draw:
+        with self.naming(other, state):
+            return Draw(self._policies.read(state))
+
+    def move(self, state: pyspiel.State, uniform_number: float) -> int:
+        """The action of the player who is to act."""
+        other = state.current_player()
+        if other in self._at_random and other not in self.bots:
+            legal = state.legal_actions()
+            return legal[int(uniform_number * len(legal))]
+        if other not in self.bots:
+            return self.draw(state).action(uniform_number)
+        with self.naming(other, state):
+            action = self.bots[other].step(state)
+        self.check_legal(state, other, action)
+        return int(action)
+
+    def check_legal(self, state: pyspiel.State, other: int, action) -> None:
+        """Raises an error if the player's answer is not a legal action."""
+        legal = state.legal_actions()
+        if isinstance(action, bool) or action not in legal:
+            raise OpponentError(
+                f"player {other} answered {action!r} after the moves {state.history()} of {self._game}; legal are "
+                f"{legal}. The episode is not counted"
+            )
+
+    @contextlib.contextmanager
+    def naming(self, other: int, state: pyspiel.State):
+        """What goes wrong with a player is said together with who it is and where."""
+        try:
+            yield
+        except Exception as error:
+            who = self.bots.get(other, "the policy")
+            who = type(who).__name__ if other in self.bots else who
+            raise OpponentError(
+                f"player {other} ({who}) failed after the moves {state.history()} of {self._game}: {error!r}. The episode "
+                "is not counted"
+            ) from error
+
+
+def is_bot(source) -> bool:
+    """Whether it can only be played with: a bot of OpenSpiel, or anything else with step() and no policy."""
+    if isinstance(source, (policy_lib.Policy, pyspiel.Policy)):
+        return False
+    return isinstance(source, pyspiel.Bot) or hasattr(source, "step")
