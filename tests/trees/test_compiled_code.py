@@ -17,7 +17,7 @@ import numpy as np
 from tmdp_spiel.algorithms import path_learner
 from tmdp_spiel.trees.random_tree import random_tree_mdp
 tree = random_tree_mdp(np.random.default_rng(0), max_states=8).tree
-plan = path_learner.random_plan(tree.links, 5)
+plan = path_learner.random_plan(tree.links, 5, 0)
 print(sum(path_learner.random_plan.stats.cache_hits.values()), *plan)
 """
 
