@@ -1,4 +1,4 @@
-"""Measures this library against OpenSpiel on the same machine in the same run, as ratios.
+"""Measures this library against OpenSpiel on the same machine in the same run, in processor time, as ratios.
 
 python -m experiments.benchmark
 """
@@ -29,13 +29,13 @@ _STEPPED = ("UCBT", "LUCBT")
 
 
 def median_seconds(run: Callable[[], object], repeats: int) -> float:
-    """The median time of a call, after one that is not counted (compilation, caches)."""
+    """The median processor time of a call, after one that is not counted (compilation, caches)."""
     run()
     times = []
     for _ in range(repeats):
-        start = time.perf_counter()
+        start = time.thread_time()
         run()
-        times.append(time.perf_counter() - start)
+        times.append(time.thread_time() - start)
     return statistics.median(times)
 
 
@@ -108,19 +108,19 @@ def building(game: pyspiel.Game, repeats: int) -> None:
 
 
 def episode_seconds(learner: ts.Learner, mdp: ts.TreeMDP, episodes: int, repeats: int) -> float:
-    """The median time of an episode in the compiled loop, exact regret included, after as many to warm up."""
+    """The median processor time of an episode in the compiled loop, exact regret included, after as many to warm up."""
     measure_at = episodes * np.arange(1, repeats + 2)
     trace = ts.run(learner, mdp, int(measure_at[-1]), measure_at=measure_at, rng=0, piece=episodes, progress=False)
     return float(np.median(np.diff(trace.playing))) / episodes
 
 
 def stepped_seconds(learner: ts.Learner, mdp: ts.TreeMDP, episodes: int) -> float:
-    """The time of an episode through plan, sample and learn."""
+    """The processor time of an episode through plan, sample and learn."""
     rng = np.random.default_rng(0)
-    start = time.perf_counter()
+    start = time.thread_time()
     for _ in range(episodes):
         learner.learn(*mdp.sample(learner.plan(), rng))
-    return (time.perf_counter() - start) / episodes
+    return (time.thread_time() - start) / episodes
 
 
 def print_episodes(label: str, seconds: float) -> None:
