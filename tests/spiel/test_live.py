@@ -157,7 +157,8 @@ def test_histories_that_are_remembered_change_nothing(monkeypatch, kuhn):
 
 
 @pytest.mark.parametrize(
-    "name", ["phantom_ttt", "goofspiel(num_cards=5)", "negotiation", "oshi_zumo(coins=6)", "hearts", "tic_tac_toe", "pig"]
+    "name",
+    ["phantom_ttt", "goofspiel(num_cards=5)", "negotiation", "oshi_zumo(coins=6)", "hearts", "tic_tac_toe", "pig"],
 )
 def test_games_of_all_kinds(name):
     """Large, simultaneous, sampled chance, four players, perfect information, observation strings alone."""
