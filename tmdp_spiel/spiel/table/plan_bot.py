@@ -16,14 +16,14 @@ class PlanBot(pyspiel.Bot):
         super().__init__()
         self._tree, self._plan, self._rng = tree, np.asarray(plan), rng
         self._recall = Recall(tree, game)
-        self.restart()
+        self._sequence: int | None = tree.root  # the last own one; None once the plan has been left
 
     def step(self, state):
         tree, number = self._tree, None
         if self._sequence is not None:
             number = self._recall.state_after(self._sequence, state)
         index = None if number is None else self._index(number)
-        if index is None:
+        if number is None or index is None:
             self._sequence = None
             return int(self._rng.choice(state.legal_actions()))
         action = int(tree.legal_actions(number)[index])
@@ -40,7 +40,7 @@ class PlanBot(pyspiel.Bot):
         return int(self._rng.choice(end - first, p=self._plan[first:end] / self._plan[first:end].sum()))
 
     def restart(self):
-        self._sequence: int | None = self._tree.root
+        self._sequence = self._tree.root
 
     def restart_at(self, state):
         self.restart()
