@@ -15,11 +15,12 @@ from bisect import bisect_right
 import numpy as np
 import pyspiel
 
-from tmdp_spiel.algorithms.path_learner import PathLearner
+from tmdp_spiel.algorithms.path_learner import PathLearner, PlanLearner
 from tmdp_spiel.spiel.grow import grow_tree
 from tmdp_spiel.spiel.load_game import load_game
-from tmdp_spiel.spiel.opponents import check_player, state_key
+from tmdp_spiel.spiel.opponents import check_player, state_key, uniform
 from tmdp_spiel.spiel.recall import say_that_strings_forget
+from tmdp_spiel.spiel.rounds import generator_of, play_round
 from tmdp_spiel.spiel.seats import Draw, OpponentError, OtherSeats
 from tmdp_spiel.trees import checks
 from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
@@ -47,6 +48,11 @@ class _Remembered:
     __slots__ = ("actions", "after", "cumulative", "kind", "number", "sequence", "state", "value")
 
 
+def _largest_round(in_flight: int, episodes: int) -> int:
+    """Rounds are short at first, when every episode teaches much, and long enough later to keep all workers busy."""
+    return max(in_flight, min(4 * in_flight, episodes // 8))
+
+
 class LiveGame:
     """A game, a seat, and fixed opponents in the other seats: learners play here, and plans are measured.
 
@@ -57,6 +63,8 @@ class LiveGame:
       tree: the tree that grows, made by grow_tree; a new one if not given.
       seed: of chance, of the opponents' policies, and of own moves outside the tree.
       max_moves: the most moves of an episode; one that goes on is given up, and an error says so.
+      rounds: OnExecutor or InBatches, to play many episodes at once; the opponent is then asked there, and `opponent` is
+        not needed.
     """
 
     mdp = None  # nothing is known but the game
@@ -70,13 +78,15 @@ class LiveGame:
         tree: GrownTree | None = None,
         seed: int = 0,
         max_moves: int = DEFAULT_MAX_MOVES,
+        rounds=None,
     ):
         self.game = game = load_game(game)
         self.player = check_player(game, player)
         self.tree = grow_tree(game, player) if tree is None else tree
         if not isinstance(self.tree, GrownTree) or self.tree.player != self.player:
             raise ValueError(f"live play needs a tree from grow_tree for player {self.player}, not {tree!r}")
-        self.seats = OtherSeats(game, self.player, opponent)
+        self.seats = OtherSeats(game, self.player, uniform(game) if rounds is not None else opponent)
+        self._rounds, self._seed, self._begun = rounds, seed, 0
         self.max_moves = checks.whole_number("max_moves", max_moves)
         self._game_type = game.get_type()
         self._random = random.Random(seed)
@@ -172,8 +182,12 @@ class LiveGame:
             if tells:
                 seats.inform(state, actor, action)
             state.apply_action(action)
-        raise EpisodeTooLongError(
-            f"an episode of {self.game} was given up after {self.max_moves:,} moves, and is not counted; max_moves bounds them"
+        raise self._too_long()
+
+    def _too_long(self) -> EpisodeTooLongError:
+        return EpisodeTooLongError(
+            f"an episode of {self.game} was given up after {self.max_moves:,} moves, and is not counted; max_moves "
+            "bounds them"
         )
 
     # Many episodes --------------------------------------------------------------------------------------------------
@@ -191,13 +205,19 @@ class LiveGame:
     def play(self, learner: PathLearner, number: int) -> int:
         """Lets the learner play and learn; returns how many episodes it played.
 
-        Should an opponent fail, the error says who, where and how; its episode is not counted, and the learner, which
-        has taken in the episodes before it, can go on.
+        Should an opponent fail, the error says who, where and how; its episode is not counted (in rounds, none of its
+        round), and the learner, which has taken in the episodes before, can go on.
         """
-        tree, draw = self.tree, self._random.random
-        if learner.tree is not tree:
-            raise ValueError(f"the learner was made for another tree: {learner.tree!r}, not {tree!r}")
+        if learner.tree is not self.tree:
+            raise ValueError(f"the learner was made for another tree: {learner.tree!r}, not {self.tree!r}")
         learner.grow()
+        played = self._play_one_by_one(learner, number) if self._rounds is None else self._play_rounds(learner, number)
+        if self.tree.names.ambiguous:
+            say_that_strings_forget(self.game, self.player)
+        return played
+
+    def _play_one_by_one(self, learner: PathLearner, number: int) -> int:
+        tree, draw = self.tree, self._random.random
         choose, known = learner.chooser(draw), tree.num_states
         for played in range(number):
             if learner.stopped:
@@ -209,13 +229,85 @@ class LiveGame:
                 learner.grow()
                 choose, known = learner.chooser(draw), tree.num_states
             learner.take_in(ended_on, value, left)
-        if tree.names.ambiguous:
-            say_that_strings_forget(self.game, self.player)
         return number
+
+    # In rounds ------------------------------------------------------------------------------------------------------
+
+    def _play_rounds(self, learner: PathLearner, number: int) -> int:
+        if not isinstance(learner, PlanLearner):
+            raise TypeError(
+                f"{type(learner).__name__} plays a mixed policy that changes with every episode; in rounds only learners "
+                "that play a plan can learn: AMB, BPIUCRL, BettingUCRL, MDPGapE, MVP, PSRL, StrongEuler, UCT"
+            )
+        played = 0
+        while played < number and not learner.stopped:
+            size = min(number - played, _largest_round(self._rounds.in_flight, learner.episodes))
+            # The plan as it is now: none of the episodes of this round is taken in before all of them have ended.
+            for sequence, steps, utility in self._round(learner.chooser(None), self.tree.num_states, size):
+                value, (ended_on, left) = self._scaled(utility), self._settle(sequence, steps)
+                self.tree.end(ended_on)
+                learner.grow()
+                learner.take_in(ended_on, value, left)
+            played += size
+        return played
+
+    def _round(self, choose, known: int, number: int) -> list:
+        first, self._begun = self._begun, self._begun + number
+        generators = [generator_of(self._seed, episode) for episode in range(first, first + number)]
+        return play_round(self._rounds, [self._moves(choose, known, generator.random) for generator in generators])
+
+    def _moves(self, choose, known: int, draw):
+        """One episode of a round, as a generator: see play_round.
+
+        Returns its last own sequence in the tree, what came after that, and its utility. What came after: the (string,
+        legal actions, index) of own states that are not in the tree, as far as they may be added.
+        """
+        state, sequence, steps, inside = self.game.new_initial_state(), ROOT, [], True
+        player, tree, game_type = self.player, self.tree, self._game_type
+        for _ in range(self.max_moves):
+            actor = state.current_player()
+            if actor == player:
+                legal = tuple(state.legal_actions())
+                index = None
+                if inside or len(steps) <= tree.new_states:
+                    string = state_key(state, player, game_type)
+                    number = tree.find(sequence, string, legal) if inside else OUTSIDE
+                    inside = 0 <= number < known
+                    if inside:
+                        index = choose(number)
+                        sequence = tree.first_of[number] + index
+                if index is None:
+                    index = int(draw() * len(legal))
+                    if len(steps) <= tree.new_states:
+                        steps.append((string, legal, index))
+                action = legal[index]
+            elif actor == _CHANCE:
+                action = Draw(state.chance_outcomes()).action(draw())
+            elif actor == _TERMINAL:
+                return sequence, steps, state.player_return(player)
+            else:
+                action = yield state, draw()
+                self.seats.check_legal(state, actor, action)
+            state.apply_action(action)
+        raise self._too_long()
+
+    def _settle(self, sequence: int, steps: list) -> tuple[int, bool]:
+        """Adds what an episode of a round has met to the tree: (its last own sequence there, whether it left the tree)."""
+        tree, added = self.tree, 0
+        for at, (string, legal, index) in enumerate(steps):
+            states = tree.num_states
+            number = tree.meet(sequence, string, legal) if at < tree.new_states and added < tree.new_states else OUTSIDE
+            if number == OUTSIDE:
+                return sequence, True
+            added += tree.num_states - states
+            sequence = tree.first_of[number] + index
+        return sequence, False
 
     def measure(self, plan: np.ndarray, number: int) -> np.ndarray:
         """Returns in [0, 1] of fresh episodes of a plan, as recommend() gives it; uniform where it does not go."""
         choose, known = self._follow(np.asarray(plan))
+        if self._rounds is not None:
+            return np.array([self._scaled(utility) for _, _, utility in self._round(choose, known, number)])
         returns = np.empty(number)
         for at in range(number):
             _, utility, _ = self._episode(choose, known, self.tree.find)

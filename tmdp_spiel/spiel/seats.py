@@ -35,22 +35,23 @@ class Draw:
 
 
 class OtherSeats:
-    """Moves for the players other than `player`.
+    """Moves for the players other than `player`; if that is None, for those of the mapping `opponent`.
 
     opponent: a policy or a bot for all of them, or a mapping from player to policy or bot. A policy, in any form that
     OpenSpiel has, is asked once at every information state that is visited, and its answer remembered. A bot needs no
     more than step(); restart_at and inform_action are called where it has them. A bot in several seats is one bot.
     """
 
-    def __init__(self, game: pyspiel.Game, player: int, opponent):
-        others = [other for other in range(game.num_players()) if other != player]
+    def __init__(self, game: pyspiel.Game, player: int | None, opponent):
+        others = sorted(opponent) if player is None else [seat for seat in range(game.num_players()) if seat != player]
         given = opponent if isinstance(opponent, Mapping) else dict.fromkeys(others, opponent)
         missing = [other for other in others if other not in given]
         if missing:
             raise ValueError(f"opponents are missing for player(s) {missing}; given: {sorted(given)}")
         self.bots = {other: given[other] for other in others if is_bot(given[other])}
         policies = {other: uniform(game) if other in self.bots else given[other] for other in others}
-        self._policies = FixedOpponents(game, player, policies)
+        everyone = {**dict.fromkeys(range(game.num_players()), uniform(game)), **policies}
+        self._policies = FixedOpponents(game, -1, everyone)
         self._at_random = {
             other for other, policy in policies.items() if isinstance(policy, policy_lib.UniformRandomPolicy)
         }

@@ -1,0 +1,234 @@
+"""Many episodes at once, for opponents who are slow to answer or answer many questions as fast as one.
+
+Episodes are played in rounds. In a round the learner does not change: it is read at the states that the episodes come to,
+and it takes the episodes in when all of them have ended, in the order in which they were begun. So what an episode does
+depends only on the rounds before it and on its own draws, never on how long an answer took; bounds stay right (docs/theory.md,
+section 9), and with the same seed the same episodes are played whatever the number of workers.
+
+While they wait for an opponent, episodes are set aside. An answer comes from an executor, on which the opponents think
+about several episodes at once, or from a policy that is asked about many states in one call.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import pickle
+import random
+import threading
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+
+import pyspiel
+
+from tmdp_spiel.spiel.load_game import load_game
+from tmdp_spiel.spiel.opponents import state_key
+from tmdp_spiel.spiel.seats import Draw, OpponentError, OtherSeats
+
+_ATTEMPTS = 3  # at an answer whose worker dies
+_local = threading.local()
+
+
+class OnExecutor:
+    """Opponents who think on an executor: each question is a history, which a worker plays again and answers.
+
+    Args:
+        executor: a concurrent.futures executor, a number of processes, or a function that makes an executor. In the last
+            two cases an executor whose workers die is made anew, and their questions are asked again.
+        opponent: as for OtherSeats, if it can be pickled.
+        make_opponent: a function of the game that can be pickled and makes the opponent; for those that cannot be.
+        in_flight: how many episodes may wait for an answer at once.
+        seconds: the longest that an answer may take.
+
+    A worker makes the opponents once. A bot is told of the history before every move, as if the episode had just come
+    there: what it has drawn for itself earlier in the episode is not kept.
+    """
+
+    def __init__(self, executor, opponent=None, *, make_opponent=None, in_flight: int = 64, seconds: float | None = None):
+        if make_opponent is None:
+            try:
+                pickle.dumps(opponent)
+            except Exception as error:
+                raise ValueError(
+                    f"the opponent cannot be sent to the workers of an executor ({error!r}); give make_opponent, a "
+                    "function of the game at the top level of a module, which makes it there"
+                ) from error
+        self._payload = pickle.dumps((opponent, make_opponent))
+        self._executor, self._make = executor, None
+        if isinstance(executor, int):
+            self._executor, self._make = None, lambda: concurrent.futures.ProcessPoolExecutor(executor)
+        elif not isinstance(executor, concurrent.futures.Executor):
+            self._executor, self._make = None, executor
+        self._token = uuid.uuid4().hex
+        self.in_flight, self.seconds = in_flight, seconds
+        self._waiting: dict[concurrent.futures.Future, tuple[object, pyspiel.State, int]] = {}
+
+    def ask(self, key, state: pyspiel.State, uniform: float, attempt: int = 1) -> None:
+        """Asks for the action at a state; key: whose it is."""
+        if self._executor is None:
+            self._executor = self._make()
+        player = state.current_player()
+        question = (self._token, self._payload, str(state.get_game()), player, state.history(), uniform)
+        try:
+            answer = self._executor.submit(_answer, *question)
+        except concurrent.futures.BrokenExecutor:
+            self._renew()
+            answer = self._executor.submit(_answer, *question)
+        self._waiting[answer] = key, state, attempt, uniform
+
+    def answers(self) -> Iterator[tuple[object, int]]:
+        """Waits for the next answers: (whose, the action)."""
+        done, _ = concurrent.futures.wait(self._waiting, self.seconds, concurrent.futures.FIRST_COMPLETED)
+        if not done:
+            key, state, *_ = next(iter(self._waiting.values()))
+            raise OpponentError(
+                f"player {state.current_player()} has not answered within {self.seconds} s after the moves {state.history()}"
+                f" of {state.get_game()}. The episodes of this round are not counted"
+            )
+        for answer in done:
+            key, state, attempt, uniform = self._waiting.pop(answer)
+            try:
+                yield key, answer.result()
+            except concurrent.futures.BrokenExecutor as error:
+                if self._make is None or attempt == _ATTEMPTS:
+                    raise OpponentError(
+                        f"the executor broke ({error!r}) while player {state.current_player()} was thinking after the moves "
+                        f"{state.history()}; the episodes of this round are not counted"
+                    ) from error
+                self._renew()
+                self.ask(key, state, uniform, attempt + 1)
+
+    def _renew(self) -> None:
+        """A new executor in the place of one that is broken."""
+        if self._make is None:
+            raise OpponentError("the executor is broken; give a number of processes to have it made anew")
+        try:
+            self._executor.submit(int)
+        except concurrent.futures.BrokenExecutor:
+            self._executor = self._make()
+
+    def give_up(self) -> None:
+        """Forgets all questions; an executor of its own is shut down, and with it whoever hangs."""
+        for answer in self._waiting:
+            answer.cancel()
+        self._waiting.clear()
+        if self._make is not None and self._executor is not None:
+            for process in getattr(self._executor, "_processes", None) or {}:
+                self._executor._processes[process].kill()
+            self._executor.shutdown(wait=False, cancel_futures=True)
+            self._executor = None
+
+    def close(self) -> None:
+        """Ends an executor of its own."""
+        if self._make is not None and self._executor is not None:
+            self._executor.shutdown()
+            self._executor = None
+
+
+def _answer(token: str, payload: bytes, game_string: str, player: int, history: list[int], uniform: float) -> int:
+    """The action of an opponent after a history; runs in a worker."""
+    made = getattr(_local, "made", None)
+    if made is None or made[0] != token:
+        game = load_game(game_string)
+        opponent, make_opponent = pickle.loads(payload)
+        everyone = opponent if make_opponent is None else make_opponent(game)
+        made = _local.made = token, game, everyone, {}
+    _, game, everyone, seats_of = made
+    seats = seats_of.get(player)
+    if seats is None:
+        alone = everyone[player] if isinstance(everyone, Mapping) else everyone
+        seats = seats_of[player] = OtherSeats(game, None, {player: alone})
+    state = game.new_initial_state()
+    seats.restart(state)
+    for action in history:
+        seats.inform(state, state.current_player(), action)
+        state.apply_action(action)
+    return seats.move(state, uniform)
+
+
+class InBatches:
+    """A policy that is asked about many states in one call, and remembered.
+
+    action_probabilities_of: a function from a list of states to a list of {action: probability}, or to an array with a row
+    for each state and a column for each action of the game. in_flight: how many episodes may wait for it at once.
+    """
+
+    _MOST_REMEMBERED = 1_000_000
+
+    def __init__(self, game: pyspiel.Game, action_probabilities_of: Callable, *, in_flight: int = 256):
+        self._of, self._game_type, self.in_flight = action_probabilities_of, game.get_type(), in_flight
+        self._draws: dict[tuple[int, str], Draw] = {}
+        self._waiting: list[tuple[object, tuple[int, str], pyspiel.State, float]] = []
+
+    def ask(self, key, state: pyspiel.State, uniform: float) -> None:
+        player = state.current_player()
+        self._waiting.append((key, (player, state_key(state, player, self._game_type)), state, uniform))
+
+    def answers(self) -> Iterator[tuple[object, int]]:
+        waiting, self._waiting = self._waiting, []
+        unknown = {name: state for _, name, state, _ in waiting if name not in self._draws}
+        if len(self._draws) + len(unknown) > self._MOST_REMEMBERED:
+            self._draws.clear()
+            unknown = {name: state for _, name, state, _ in waiting}
+        if unknown:
+            states = list(unknown.values())
+            for name, state, given in zip(unknown, states, self._asked(states)):
+                legal = state.legal_actions()
+                weights = [float(given.get(action, 0.0) if isinstance(given, Mapping) else given[action]) for action in legal]
+                if not (min(weights) >= 0 and abs(sum(weights) - 1) < 1e-3):
+                    raise OpponentError(f"the probabilities at state {name[1]!r} of player {name[0]} are {weights}")
+                total = sum(weights)
+                self._draws[name] = Draw([(action, weight / total) for action, weight in zip(legal, weights)])
+        for key, name, _, uniform in waiting:
+            yield key, self._draws[name].action(uniform)
+
+    def _asked(self, states: list[pyspiel.State]):
+        try:
+            given = self._of(states)
+        except Exception as error:
+            raise OpponentError(f"the policy failed at {len(states)} states: {error!r}") from error
+        if len(given) != len(states):
+            raise OpponentError(f"the policy was asked about {len(states)} states and gave {len(given)} answers")
+        return given
+
+    def give_up(self) -> None:
+        self._waiting.clear()
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+def play_round(answerer, episodes: list[Iterator]) -> list:
+    """Plays generators to their end, each of which yields (state, uniform number) where it needs an opponent's action.
+
+    Returns what they return, in order.
+    """
+    results, next_one, waiting = [None] * len(episodes), 0, 0
+
+    def advance(at: int, action) -> bool:
+        try:
+            answerer.ask(at, *(next(episodes[at]) if action is None else episodes[at].send(action)))
+        except StopIteration as end:
+            results[at] = end.value
+            return False
+        return True
+
+    try:
+        while True:
+            while next_one < len(episodes) and waiting < answerer.in_flight:
+                waiting += advance(next_one, None)
+                next_one += 1
+            if waiting == 0:
+                return results
+            for at, action in answerer.answers():
+                waiting += advance(at, action) - 1
+    except BaseException:
+        answerer.give_up()
+        raise
+    finally:
+        for episode in episodes:
+            episode.close()
+
+
+def generator_of(seed: int, episode: int) -> random.Random:
+    """The draws of one episode: the same whichever worker answers first."""
+    return random.Random((seed << 40) + episode)
