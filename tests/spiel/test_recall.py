@@ -83,7 +83,7 @@ def test_a_state_is_found_from_its_history(goofspiel):
 
 
 def test_a_bot_learns_where_strings_forget(goofspiel):
-    game, mdp = goofspiel
+    game, _ = goofspiel
     agent = ts.agent.TreeAgent(0, game, "UCT")
     bots = [agent.as_bot(), uniform_random.UniformRandomBot(1, np.random.RandomState(0))]
     for _ in range(50):

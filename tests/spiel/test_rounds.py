@@ -4,10 +4,10 @@ import concurrent.futures
 
 import numpy as np
 import pytest
-from twins import table_opponents
 
 import tmdp_spiel as ts
 from tmdp_spiel.spiel.rounds import InBatches, OnExecutor
+from twins import table_opponents
 
 
 def threads(number=8):

@@ -60,8 +60,8 @@ Memory = collections.namedtuple(
 )
 # How delta is spread. logarithm: ln(number of bounds / delta), or ln(1 / delta) if by_appearance
 Confidence = collections.namedtuple("Confidence", ["logarithm", "by_appearance"])
-# One entry per sequence, of a tree that grows. Episodes that left the tree after it: their number, and the sums of their
-# returns and squared returns, which are in the model as well
+# One entry per sequence, of a tree that grows. Episodes that left the tree after it: their number, and the sums of
+# their returns and squared returns, which are in the model as well
 Left = collections.namedtuple("Left", ["number", "returns", "squares"])
 
 
@@ -156,7 +156,7 @@ def _log_confidence(confidence, sequence):
 
 @kernel
 def _bound(links, memory, sequence):
-    """The least mean found to be refuted at the sequence's share of delta, by any of the stakes at 1 / _STAKES of it."""
+    """The least mean found to be refuted at the sequence's share of delta, by a stake at 1 / _STAKES of it."""
     model, upper = memory.model, memory.upper
     ended, followers = np.int64(model.visits[sequence]), 0
     child, end = walk.children(links, sequence)

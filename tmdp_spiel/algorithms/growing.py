@@ -1,8 +1,8 @@
 """How a learner grows with its tree.
 
-All that a learner keeps lies in arrays whose sizes are those of tree.room. When the tree has more room than before, a new
-learner is made as the old one was, and takes over what the old one holds: the front of every array. What the new arrays
-have beyond that is as in a learner that has seen nothing.
+All that a learner keeps lies in arrays whose sizes are those of tree.room. When the tree has more room than before, a
+new learner is made as the old one was, and takes over what the old one holds: the front of every array. What the new
+arrays have beyond that is as in a learner that has seen nothing.
 """
 
 from __future__ import annotations

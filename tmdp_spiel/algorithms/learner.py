@@ -51,8 +51,9 @@ class Learner(abc.ABC):
             raise TypeError(f"a learner is made from a DecisionTree (mdp.tree), not from a {type(tree).__name__}")
         if isinstance(tree, GrownTree) and not self.grows:
             raise TypeError(
-                f"{type(self).__name__} plans over the whole tree, so it cannot learn on one that grows; learners that can: "
-                "BettingUCRL, UCT, MVP, StrongEuler, AMB, PSRL with lazy=True, BPIUCRL, MDPGapE, OPF, OutcomeSamplingMCCFR"
+                f"{type(self).__name__} plans over the whole tree, so it cannot learn on one that grows; learners that "
+                "can: AMB, BPIUCRL, BettingUCRL, MDPGapE, MVP, OPF, OutcomeSamplingMCCFR, PSRL with lazy=True, "
+                "StrongEuler, UCT"
             )
         if tree.num_states == 0 and not isinstance(tree, GrownTree):
             raise ValueError(f"player {tree.player} never decides anything in this game: there is nothing to learn")

@@ -84,7 +84,7 @@ class PlanLearner(PathLearner):
         self._plan[first : first + len(for_all)] = for_all
 
     def chooser(self, draw):
-        return memoryview(self._plan).__getitem__
+        return memoryview(self._plan.data).__getitem__
 
     def plan(self) -> np.ndarray:
         return self._plan[: self.tree.num_states].copy()

@@ -15,8 +15,8 @@ from tmdp_spiel.trees import ties, walk
 from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
 from tmdp_spiel.trees.kernels import kernel
 
-# One entry per sequence and one for the root. visits: int32, episodes through it;  returns, squares: float64, sums of the
-# returns of the episodes that ended on it, and of their squares. A state's visits are the sum over its sequences.
+# One entry per sequence and one for the root. visits: int32, episodes through it;  returns, squares: float64, sums of
+# the returns of the episodes that ended on it, and of their squares. A state's visits are the sum over its sequences.
 Model = collections.namedtuple("Model", ["visits", "returns", "squares"])
 
 

@@ -229,8 +229,11 @@ def load(path, tree: DecisionTree) -> tuple[Learner, object]:
 
 def _take_over(tree: GrownTree, learner: Learner, path) -> None:
     """The tree at hand, if nothing is in it yet, becomes the one that the learner grew."""
-    if tree.num_states == 0:
-        tree.take_over(learner.tree)
-    elif tree.fingerprint != learner.tree.fingerprint:
-        raise ValueError(f"{path} holds another tree than {tree!r}: {learner.tree!r}. Load it into a new one from grow_tree")
+    grown = learner.tree
+    if tree.num_states == 0 and isinstance(grown, GrownTree):
+        tree.take_over(grown)
+    elif tree.fingerprint != grown.fingerprint:
+        raise ValueError(
+            f"{path} holds another tree than {tree!r}: {learner.tree!r}. Load it into a new one from grow_tree"
+        )
     learner.tree = tree

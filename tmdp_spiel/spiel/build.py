@@ -28,8 +28,8 @@ def build_tree(game, player: int, opponent, *, max_nodes: int = DEFAULT_MAX_NODE
     """The Tree MDP of `player` when all the other players are fixed.
 
     The return of an episode is the player's final return. A game with an enumeration of its own (Reconnaissance Blind
-    Tic-Tac-Toe) takes the opponents that the enumeration names. Where the game's strings forget, a state is its own history
-    and its string, so that recall is perfect; this is said once.
+    Tic-Tac-Toe) takes the opponents that the enumeration names. Where the game's strings forget, a state is its own
+    history and its string, so that recall is perfect; this is said once.
 
     Args:
         game: anything that load_game takes.
@@ -171,7 +171,7 @@ def _traverse(game: pyspiel.Game, player: int, opponents: FixedOpponents | None,
     found = _Discovered(game, player)
     budget = _Budget(max_nodes, found, opponents)
     state, sequence, weight, tail = game.new_initial_state(), _ROOT, 1.0, 0
-    path = []  # the histories above the current one, each with the moves that are still to be made there
+    path: list = []  # the histories above the current one, each with the moves that are still to be made there
     with tqdm.tqdm(desc="building the tree", unit=" histories", delay=2, disable=None, leave=False) as progress:
         while True:
             budget.spend(len(path))
@@ -224,7 +224,7 @@ def _level_order(found: _Discovered):
     first_sequence = np.zeros(num_states + 1, np.int32)
     first_child = np.empty(num_sequences + 1, np.int32)
     parent = np.empty(num_states, np.int32)
-    actions = []
+    actions: list[int] = []
     for position, state in enumerate(order):  # grows while it is read: a breadth-first walk
         parent[position] = new_sequence[found.parent[state]]
         for old in range(found.first_sequence[state], found.first_sequence[state + 1]):

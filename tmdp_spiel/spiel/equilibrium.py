@@ -88,7 +88,7 @@ def _check_solvable(game: pyspiel.Game, max_nodes: int) -> None:
     """CFR+ needs the whole game in memory, and perfect recall of every player."""
     for player in range(game.num_players()):
         tree = build_decision_tree(game, player, max_nodes=max_nodes)
-        if getattr(tree.names, "ambiguous", ()):
+        if tree.strings_forget:
             raise ValueError(f"the strings of {game} do not give player {player} perfect recall, which CFR+ needs")
     if not game.get_type().provides_information_state_string:
         raise ValueError(f"{game.get_type().short_name} provides no information-state strings, which CFR+ needs")

@@ -40,8 +40,8 @@ def grow_tree(
     high = game.max_utility() if max_utility is None else float(max_utility)
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise ValueError(
-            f"{game} declares utilities from {low} to {high}, which says nothing about an episode; give min_utility and "
-            "max_utility"
+            f"{game} declares utilities from {low} to {high}, which says nothing about an episode; give min_utility "
+            "and max_utility"
         )
     return GrownTree(
         player=player,

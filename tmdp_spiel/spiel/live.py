@@ -1,16 +1,17 @@
 """Episodes against opponents who are played with, through the game itself, on a tree that grows.
 
-An episode costs what the game and the opponents cost: the learner is asked only at the states that it comes to, and nothing
-is done over the whole tree. The first moves of most episodes are old acquaintances: histories that were met before are
-remembered, with what can happen there, and are walked through without asking the game again. One more is remembered in
-every episode, up to a limit. (Not against bots, who have to be shown every state, nor where the game draws its chance
-events itself.)
+An episode costs what the game and the opponents cost: the learner is asked only at the states that it comes to, and
+nothing is done over the whole tree. The first moves of most episodes are old acquaintances: histories that were met
+before are remembered, with what can happen there, and are walked through without asking the game again. One more is
+remembered in every episode, up to a limit. (Not against bots, who have to be shown every state, nor where the game
+draws its chance events itself.)
 """
 
 from __future__ import annotations
 
 import random
 from bisect import bisect_right
+from collections.abc import Sequence
 
 import numpy as np
 import pyspiel
@@ -47,6 +48,15 @@ class _Remembered:
 
     __slots__ = ("actions", "after", "cumulative", "kind", "number", "sequence", "state", "value")
 
+    actions: Sequence[int]
+    after: list[_Remembered | None]
+    cumulative: list[float]
+    kind: int
+    number: int
+    sequence: int
+    state: pyspiel.State
+    value: float
+
 
 def _largest_round(in_flight: int, episodes: int) -> int:
     """Rounds are short at first, when every episode teaches much, and long enough later to keep all workers busy."""
@@ -57,13 +67,11 @@ class LiveGame:
     """A game, a seat, and fixed opponents in the other seats: learners play here, and plans are measured.
 
     Args:
-      game: anything that load_game takes.
-      player: the seat of the learner.
-      opponent: a policy or a bot, or a mapping from player to policy or bot; see OtherSeats.
-      tree: the tree that grows, made by grow_tree; a new one if not given.
-      seed: of chance, of the opponents' policies, and of own moves outside the tree.
-      max_moves: the most moves of an episode; one that goes on is given up, and an error says so.
-      rounds: OnExecutor or InBatches, to play many episodes at once; the opponent is then asked there, and `opponent` is
+      game: anything that load_game takes. player: the seat of the learner. opponent: a policy or a bot, or a mapping
+      from player to policy or bot; see OtherSeats. tree: the tree that grows, made by grow_tree; a new one if not
+      given. seed: of chance, of the opponents' policies, and of own moves outside the tree. max_moves: the most moves
+      of an episode; one that goes on is given up, and an error says so. rounds: OnExecutor or InBatches, to play many
+      episodes at once; the opponent is then asked there, and `opponent` is
         not needed.
     """
 
@@ -93,7 +101,7 @@ class LiveGame:
         self._number_remembered = 0
         draws_openly = self._game_type.chance_mode != pyspiel.GameType.ChanceMode.SAMPLED_STOCHASTIC
         self._remembers = draws_openly and self.seats.all_known
-        self._start = None
+        self._start: _Remembered | None = None
 
     # An episode -----------------------------------------------------------------------------------------------------
 
@@ -236,8 +244,8 @@ class LiveGame:
     def _play_rounds(self, learner: PathLearner, number: int) -> int:
         if not isinstance(learner, PlanLearner):
             raise TypeError(
-                f"{type(learner).__name__} plays a mixed policy that changes with every episode; in rounds only learners "
-                "that play a plan can learn: AMB, BPIUCRL, BettingUCRL, MDPGapE, MVP, PSRL, StrongEuler, UCT"
+                f"{type(learner).__name__} plays a mixed policy that changes with every episode; in rounds only "
+                "learners that play a plan can learn: AMB, BPIUCRL, BettingUCRL, MDPGapE, MVP, PSRL, StrongEuler, UCT"
             )
         played = 0
         while played < number and not learner.stopped:
@@ -262,7 +270,8 @@ class LiveGame:
         Returns its last own sequence in the tree, what came after that, and its utility. What came after: the (string,
         legal actions, index) of own states that are not in the tree, as far as they may be added.
         """
-        state, sequence, steps, inside = self.game.new_initial_state(), ROOT, [], True
+        state, sequence, inside = self.game.new_initial_state(), ROOT, True
+        steps: list[tuple[str, tuple[int, ...], int]] = []
         player, tree, game_type = self.player, self.tree, self._game_type
         for _ in range(self.max_moves):
             actor = state.current_player()
@@ -292,7 +301,7 @@ class LiveGame:
         raise self._too_long()
 
     def _settle(self, sequence: int, steps: list) -> tuple[int, bool]:
-        """Adds what an episode of a round has met to the tree: (its last own sequence there, whether it left the tree)."""
+        """Adds what an episode of a round has met to the tree: (its last own sequence there, whether it left it)."""
         tree, added = self.tree, 0
         for at, (string, legal, index) in enumerate(steps):
             states = tree.num_states
@@ -318,7 +327,7 @@ class LiveGame:
         """A function that plays the plan at states of the tree, and the number of states that it is for."""
         tree, draw = self.tree, self._random.random
         if np.issubdtype(plan.dtype, np.integer):
-            return memoryview(np.ascontiguousarray(plan, PLAN_DTYPE)).__getitem__, len(plan)
+            return memoryview(np.ascontiguousarray(plan, PLAN_DTYPE).data).__getitem__, len(plan)
         first = tree.first_sequence
         known = int(np.searchsorted(first, len(plan), "right")) - 1
         draws: dict[int, Draw] = {}

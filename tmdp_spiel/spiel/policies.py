@@ -44,7 +44,7 @@ def plan_to_policy(tree: DecisionTree, plan, game=None) -> policy_lib.TabularPol
         plan: one action index per state (integers), or one probability per sequence (floats).
         game: the tree's game, if it cannot be loaded from its string (a game object made in Python).
     """
-    if isinstance(tree, GrownTree) or getattr(tree.names, "ambiguous", ()):
+    if isinstance(tree, GrownTree) or tree.strings_forget:
         return PlanPolicy(_game_of(tree, game), tree, plan)
     probabilities = tree.as_probabilities(plan)
     policy = policy_lib.TabularPolicy(_game_of(tree, game), players=(tree.player,))

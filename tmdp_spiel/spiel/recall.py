@@ -1,7 +1,7 @@
 """Perfect recall, where a game's strings forget: a state is the own history before it and its string.
 
-Not every game's strings hold all that a player saw and did. In a decision tree a state is told apart by the sequence that
-leads to it, its string and its legal actions, whatever the strings forget.
+Not every game's strings hold all that a player saw and did. In a decision tree a state is told apart by the sequence
+that leads to it, its string and its legal actions, whatever the strings forget.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def say_that_strings_forget(game: pyspiel.Game, player: int) -> None:
     _said.add((str(game), player))
     kind = "information-state" if game.get_type().provides_information_state_string else "observation"
     warnings.warn(
-        f"the {kind} strings of {game} forget what player {player} saw or did before: a state is its own history and its "
-        "string, so that recall is perfect; state_string gives both",
+        f"the {kind} strings of {game} forget what player {player} saw or did before: a state is its own history and "
+        "its string, so that recall is perfect; state_string gives both",
         stacklevel=3,
     )
 
@@ -47,13 +47,13 @@ class Recall:
             return number
         return tree.state_after(sequence, string_with_actions(string, legal))
 
-    def locate(self, state: pyspiel.State) -> tuple[int, int | None]:
-        """The last own sequence before a state of the game, and the tree's state there; None where it is not in the tree.
+    def locate(self, state: pyspiel.State) -> tuple[int | None, int | None]:
+        """The last own sequence before a state of the game, and the tree's state there, by playing its history again.
 
-        By playing its history again.
+        None for what is not in the tree.
         """
-        tree = self._tree
-        earlier, sequence = state.get_game().new_initial_state(), tree.root
+        tree, earlier = self._tree, state.get_game().new_initial_state()
+        sequence: int | None = tree.root
         for action in state.history():
             if sequence is not None and _acts(earlier, tree.player):
                 number = self.state_after(sequence, earlier)
@@ -65,7 +65,7 @@ class Recall:
 
 
 def history_string(state: pyspiel.State, player: int, game_type: pyspiel.GameType) -> str:
-    """What DecisionTree.state_string gives where strings forget: all that the player saw and did, by playing it again."""
+    """What DecisionTree.state_string gives where strings forget: all that the player saw and did."""
     earlier, string = state.get_game().new_initial_state(), ""
     for action in state.history():
         if _acts(earlier, player):

@@ -1,9 +1,9 @@
 """Many episodes at once, for opponents who are slow to answer or answer many questions as fast as one.
 
-Episodes are played in rounds. In a round the learner does not change: it is read at the states that the episodes come to,
-and it takes the episodes in when all of them have ended, in the order in which they were begun. So what an episode does
-depends only on the rounds before it and on its own draws, never on how long an answer took; bounds stay right (docs/theory.md,
-section 9), and with the same seed the same episodes are played whatever the number of workers.
+Episodes are played in rounds. In a round the learner does not change: it is read at the states that the episodes come
+to, and it takes the episodes in when all of them have ended, in the order in which they were begun. So what an episode
+does depends only on the rounds before it and on its own draws, never on how long an answer took; bounds stay right
+(docs/theory.md, section 9), and with the same seed the same episodes are played whatever the number of workers.
 
 While they wait for an opponent, episodes are set aside. An answer comes from an executor, on which the opponents think
 about several episodes at once, or from a policy that is asked about many states in one call.
@@ -16,7 +16,8 @@ import pickle
 import random
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
+from typing import Any
 
 import pyspiel
 
@@ -32,7 +33,8 @@ class OnExecutor:
     """Opponents who think on an executor: each question is a history, which a worker plays again and answers.
 
     Args:
-        executor: a concurrent.futures executor, a number of processes, or a function that makes an executor. In the last
+        executor: a concurrent.futures executor, a number of processes, or a function that makes an executor. In the
+        last
             two cases an executor whose workers die is made anew, and their questions are asked again.
         opponent: as for OtherSeats, if it can be pickled.
         make_opponent: a function of the game that can be pickled and makes the opponent; for those that cannot be.
@@ -43,7 +45,9 @@ class OnExecutor:
     there: what it has drawn for itself earlier in the episode is not kept.
     """
 
-    def __init__(self, executor, opponent=None, *, make_opponent=None, in_flight: int = 64, seconds: float | None = None):
+    def __init__(
+        self, executor, opponent=None, *, make_opponent=None, in_flight: int = 64, seconds: float | None = None
+    ):
         if make_opponent is None:
             try:
                 pickle.dumps(opponent)
@@ -53,18 +57,19 @@ class OnExecutor:
                     "function of the game at the top level of a module, which makes it there"
                 ) from error
         self._payload = pickle.dumps((opponent, make_opponent))
-        self._executor, self._make = executor, None
+        self._executor: Any = executor
+        self._make: Callable | None = None
         if isinstance(executor, int):
             self._executor, self._make = None, lambda: concurrent.futures.ProcessPoolExecutor(executor)
         elif not isinstance(executor, concurrent.futures.Executor):
             self._executor, self._make = None, executor
         self._token = uuid.uuid4().hex
         self.in_flight, self.seconds = in_flight, seconds
-        self._waiting: dict[concurrent.futures.Future, tuple[object, pyspiel.State, int]] = {}
+        self._waiting: dict[concurrent.futures.Future, tuple[int, pyspiel.State, int, float]] = {}
 
     def ask(self, key, state: pyspiel.State, uniform: float, attempt: int = 1) -> None:
         """Asks for the action at a state; key: whose it is."""
-        if self._executor is None:
+        if self._executor is None and self._make is not None:
             self._executor = self._make()
         player = state.current_player()
         question = (self._token, self._payload, str(state.get_game()), player, state.history(), uniform)
@@ -75,14 +80,14 @@ class OnExecutor:
             answer = self._executor.submit(_answer, *question)
         self._waiting[answer] = key, state, attempt, uniform
 
-    def answers(self) -> Iterator[tuple[object, int]]:
+    def answers(self) -> Iterator[tuple[int, int]]:
         """Waits for the next answers: (whose, the action)."""
         done, _ = concurrent.futures.wait(self._waiting, self.seconds, concurrent.futures.FIRST_COMPLETED)
         if not done:
             key, state, *_ = next(iter(self._waiting.values()))
             raise OpponentError(
-                f"player {state.current_player()} has not answered within {self.seconds} s after the moves {state.history()}"
-                f" of {state.get_game()}. The episodes of this round are not counted"
+                f"player {state.current_player()} has not answered within {self.seconds} s after the moves "
+                f"{state.history()} of {state.get_game()}. The episodes of this round are not counted"
             )
         for answer in done:
             key, state, attempt, uniform = self._waiting.pop(answer)
@@ -91,8 +96,8 @@ class OnExecutor:
             except concurrent.futures.BrokenExecutor as error:
                 if self._make is None or attempt == _ATTEMPTS:
                     raise OpponentError(
-                        f"the executor broke ({error!r}) while player {state.current_player()} was thinking after the moves "
-                        f"{state.history()}; the episodes of this round are not counted"
+                        f"the executor broke ({error!r}) while player {state.current_player()} was thinking after the "
+                        f"moves {state.history()}; the episodes of this round are not counted"
                     ) from error
                 self._renew()
                 self.ask(key, state, uniform, attempt + 1)
@@ -126,7 +131,7 @@ class OnExecutor:
 
 def _answer(token: str, payload: bytes, game_string: str, player: int, history: list[int], uniform: float) -> int:
     """The action of an opponent after a history; runs in a worker."""
-    made = getattr(_local, "made", None)
+    made: Any = getattr(_local, "made", None)
     if made is None or made[0] != token:
         game = load_game(game_string)
         opponent, make_opponent = pickle.loads(payload)
@@ -148,8 +153,8 @@ def _answer(token: str, payload: bytes, game_string: str, player: int, history: 
 class InBatches:
     """A policy that is asked about many states in one call, and remembered.
 
-    action_probabilities_of: a function from a list of states to a list of {action: probability}, or to an array with a row
-    for each state and a column for each action of the game. in_flight: how many episodes may wait for it at once.
+    action_probabilities_of: a function from a list of states to a list of {action: probability}, or to an array with a
+    row for each state and a column for each action of the game. in_flight: how many episodes may wait for it at once.
     """
 
     _MOST_REMEMBERED = 1_000_000
@@ -157,13 +162,13 @@ class InBatches:
     def __init__(self, game: pyspiel.Game, action_probabilities_of: Callable, *, in_flight: int = 256):
         self._of, self._game_type, self.in_flight = action_probabilities_of, game.get_type(), in_flight
         self._draws: dict[tuple[int, str], Draw] = {}
-        self._waiting: list[tuple[object, tuple[int, str], pyspiel.State, float]] = []
+        self._waiting: list[tuple[int, tuple[int, str], pyspiel.State, float]] = []
 
     def ask(self, key, state: pyspiel.State, uniform: float) -> None:
         player = state.current_player()
         self._waiting.append((key, (player, state_key(state, player, self._game_type)), state, uniform))
 
-    def answers(self) -> Iterator[tuple[object, int]]:
+    def answers(self) -> Iterator[tuple[int, int]]:
         waiting, self._waiting = self._waiting, []
         unknown = {name: state for _, name, state, _ in waiting if name not in self._draws}
         if len(self._draws) + len(unknown) > self._MOST_REMEMBERED:
@@ -173,7 +178,8 @@ class InBatches:
             states = list(unknown.values())
             for name, state, given in zip(unknown, states, self._asked(states)):
                 legal = state.legal_actions()
-                weights = [float(given.get(action, 0.0) if isinstance(given, Mapping) else given[action]) for action in legal]
+                get = given.get if isinstance(given, Mapping) else given.__getitem__
+                weights = [float(get(action) or 0.0) for action in legal]
                 if not (min(weights) >= 0 and abs(sum(weights) - 1) < 1e-3):
                     raise OpponentError(f"the probabilities at state {name[1]!r} of player {name[0]} are {weights}")
                 total = sum(weights)
@@ -197,12 +203,13 @@ class InBatches:
         """Nothing to end."""
 
 
-def play_round(answerer, episodes: list[Iterator]) -> list:
+def play_round(answerer, episodes: list[Generator]) -> list:
     """Plays generators to their end, each of which yields (state, uniform number) where it needs an opponent's action.
 
     Returns what they return, in order.
     """
-    results, next_one, waiting = [None] * len(episodes), 0, 0
+    results: list[Any] = [None] * len(episodes)
+    next_one, waiting = 0, 0
 
     def advance(at: int, action) -> bool:
         try:

@@ -65,7 +65,7 @@ class OtherSeats:
 
     def restart(self, state: pyspiel.State) -> None:
         """A new episode begins."""
-        for other, bot in self.bots.items():
+        for other in self.bots:
             self._tell(other, "restart_at", state, state)
 
     def inform(self, state: pyspiel.State, actor: int, action: int) -> None:
@@ -125,11 +125,10 @@ class OtherSeats:
         try:
             yield
         except Exception as error:
-            who = self.bots.get(other, "the policy")
-            who = type(who).__name__ if other in self.bots else who
+            who = type(self.bots[other]).__name__ if other in self.bots else "its policy"
             raise OpponentError(
-                f"player {other} ({who}) failed after the moves {state.history()} of {self._game}: {error!r}. The episode "
-                "is not counted"
+                f"player {other} ({who}) failed after the moves {state.history()} of {self._game}: {error!r}. The "
+                "episode is not counted"
             ) from error
 
 

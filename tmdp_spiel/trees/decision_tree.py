@@ -26,8 +26,8 @@ HISTORY_MARK = "\naction "  # between a string and the action taken there, where
 Links = collections.namedtuple("Links", ["first_sequence", "first_child", "parent", "can_end"])
 
 
-# How large arrays have to be that hold something for every state, for every own sequence, for every sequence and the root,
-# for every decision of an episode, and for every child of a sequence; a tree that grows has room to spare
+# How large arrays have to be that hold something for every state, for every own sequence, for every sequence and the
+# root, for every decision of an episode, and for every child of a sequence; a tree that grows has room to spare
 Room = collections.namedtuple("Room", ["states", "sequences", "with_root", "decisions", "children"])
 
 
@@ -254,7 +254,7 @@ class DecisionTree:
     def state_index(self, string: str) -> int:
         """The state that state_string gives this string."""
         names = self._named()
-        if getattr(names, "ambiguous", ()):
+        if self.strings_forget:
             state = self._states_by_string().get(string)
             if state is not None:
                 return state
@@ -269,7 +269,7 @@ class DecisionTree:
     def state_after(self, sequence: int, string: str) -> int | None:
         """The state with this string of the game, ambiguous or not, that follows a sequence; None if there is none."""
         names = self._named()
-        if not getattr(names, "ambiguous", ()):
+        if not self.strings_forget:
             try:
                 state = names.index(string)
             except KeyError:
@@ -284,6 +284,11 @@ class DecisionTree:
     def state_of(self, sequence: int) -> int:
         """The state of an own sequence."""
         return int(np.searchsorted(self.first_sequence, sequence, "right")) - 1
+
+    @property
+    def strings_forget(self) -> bool:
+        """Whether some of the game's strings are those of several states."""
+        return bool(getattr(self.names, "ambiguous", None))
 
     def _named(self):
         if self.names is None:

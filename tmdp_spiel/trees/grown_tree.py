@@ -1,14 +1,14 @@
 """A decision tree that grows as it is played: states are added when an episode first meets them.
 
-Nothing is enumerated, so states are numbered in the order of their appearance. All legal actions of a state are known when
-it is met, so its sequences are contiguous, as in any tree; what follows a sequence turns up later, so its child states are
-linked as siblings:
+Nothing is enumerated, so states are numbered in the order of their appearance. All legal actions of a state are known
+when it is met, so its sequences are contiguous, as in any tree; what follows a sequence turns up later, so its child
+states are linked as siblings:
 
     first_child:  int32[J + 1]  the newest child state of sequence j, -1 if none was met
     next_sibling: int32[S]      the next older child state of the same sequence, -1 after the oldest
 
-The root is sequence 0, whatever the room; own sequences are 1 .. J. A state comes after the sequence that leads to it, so
-a loop downwards over the numbers is a bottom-up pass here as well. Arrays double when they are full.
+The root is sequence 0, whatever the room; own sequences are 1 .. J. A state comes after the sequence that leads to it,
+so a loop downwards over the numbers is a bottom-up pass here as well. Arrays double when they are full.
 """
 
 from __future__ import annotations
@@ -31,21 +31,27 @@ _LEAST_ROOM = Room(states=256, sequences=1024, with_root=1024, decisions=16, chi
 _log = logging.getLogger("tmdp_spiel")
 
 # What compiled kernels see of a grown tree, in one argument.
-GrownLinks = collections.namedtuple("GrownLinks", ["first_sequence", "first_child", "next_sibling", "parent", "can_end"])
+GrownLinks = collections.namedtuple(
+    "GrownLinks", ["first_sequence", "first_child", "next_sibling", "parent", "can_end"]
+)
 
-# The arrays, with room to spare. followers: int32[J + 1], child states of a sequence;  depth: int32[S], decisions up to it
-_Arrays = collections.namedtuple("_Arrays", [*GrownLinks._fields, "action", "followers", "depth"])
+# The arrays, with room to spare. followers: int32[J + 1], child states of a sequence;  depth: int32[S], decisions up to
+# it
+_Arrays = collections.namedtuple(
+    "_Arrays",
+    ["first_sequence", "first_child", "next_sibling", "parent", "can_end", "action", "followers", "depth"],
+)
 
 
 class GrownTree(DecisionTree):
     """One player's states, actions, and which state followed which action, as far as episodes have shown.
 
-    A state is told apart by the sequence before it and its string, so that recall is perfect whatever the strings forget.
-    max_states: the most states that are kept. Once there, the tree says so and grows no more: what was not met before
-    is OUTSIDE. can_end is what episodes have shown, too: that one ended, or left the tree, right after a sequence.
-    new_states: how many states an episode may add. What lies further is met another time: in the episode that adds a
-    state, moves after it are outside the tree, so that each state costs one such episode, and rarely visited ones, which
-    are most of a large tree, little memory.
+    A state is told apart by the sequence before it and its string, so that recall is perfect whatever the strings
+    forget. max_states: the most states that are kept. Once there, the tree says so and grows no more: what was not met
+    before is OUTSIDE. can_end is what episodes have shown, too: that one ended, or left the tree, right after a
+    sequence. new_states: how many states an episode may add. What lies further is met another time: in the episode that
+    adds a state, moves after it are outside the tree, so that each state costs one such episode, and rarely visited
+    ones, which are most of a large tree, little memory.
 
     first_of[state] is first_sequence[state], read fast from Python.
 
@@ -104,8 +110,11 @@ class GrownTree(DecisionTree):
 
     def _look(self) -> None:
         """Views that Python reads and writes fast."""
-        self.first_of, self._can_end = memoryview(self._arrays.first_sequence), memoryview(self._arrays.can_end)
-        self._links = None
+        self.first_of, self._can_end = (
+            memoryview(self._arrays.first_sequence.data),
+            memoryview(self._arrays.can_end.data),
+        )
+        self._links: GrownLinks | None = None
 
     def _make_room(self, states: int, sequences: int, decisions: int = 0, children: int = 0) -> None:
         needed = Room(states, sequences, sequences, decisions, children)
@@ -116,7 +125,8 @@ class GrownTree(DecisionTree):
     def meet(self, sequence: int, string: str, legal: tuple[int, ...]) -> int:
         """The state with this string and these legal actions that follows a sequence; added if it is new.
 
-        If the same string comes with other legal actions, they belong to the string. OUTSIDE if there is no room for it.
+        If the same string comes with other legal actions, they belong to the string. OUTSIDE if there is no room for
+        it.
         """
         state = self._numbers.get((sequence, string))
         if state is not None:
@@ -142,8 +152,8 @@ class GrownTree(DecisionTree):
         if not self.is_full:
             self.is_full = True
             _log.warning(
-                "the tree of %s has its %s states and grows no more; episodes that leave it are played on, at random, and "
-                "count at the maximum utility in upper bounds. More states: raise max_states",
+                "the tree of %s has its %s states and grows no more; episodes that leave it are played on, at random, "
+                "and count at the maximum utility in upper bounds. More states: raise max_states",
                 self.game_string or "the game",
                 f"{self.max_states:,}",
             )
@@ -184,7 +194,7 @@ class GrownTree(DecisionTree):
         self._can_end[sequence] = True
 
     @property
-    def links(self) -> GrownLinks:
+    def links(self) -> GrownLinks:  # type: ignore[override]
         """The arrays as far as they are in use."""
         self._link()
         if self._links is None:
@@ -240,30 +250,30 @@ class GrownTree(DecisionTree):
         return self._end - 1
 
     @property
-    def num_terminals(self) -> int:
+    def num_terminals(self) -> int:  # type: ignore[override]
         """The sequences on which episodes were seen to end."""
         return int(np.count_nonzero(self.can_end))
 
     num_merged_terminals = num_terminals
 
     @property
-    def first_sequence(self) -> np.ndarray:
+    def first_sequence(self) -> np.ndarray:  # type: ignore[override]
         return self.links.first_sequence
 
     @property
-    def first_child(self) -> np.ndarray:
+    def first_child(self) -> np.ndarray:  # type: ignore[override]
         return self.links.first_child
 
     @property
-    def parent(self) -> np.ndarray:
+    def parent(self) -> np.ndarray:  # type: ignore[override]
         return self.links.parent
 
     @property
-    def can_end(self) -> np.ndarray:
+    def can_end(self) -> np.ndarray:  # type: ignore[override]
         return self.links.can_end
 
     @property
-    def action(self) -> np.ndarray:
+    def action(self) -> np.ndarray:  # type: ignore[override]
         self._link()
         return self._arrays.action[: self._end]
 
@@ -296,7 +306,10 @@ class GrownTree(DecisionTree):
 
 @numba.njit(cache=True)
 def _link_states(arrays, first, parents, actions):
-    """Fills the arrays for new states, given their parents and actions: the largest depth, children and actions of them."""
+    """Fills the arrays for new states, given their parents and actions.
+
+    Returns the largest depth, number of children of one sequence, and number of actions among them.
+    """
     deepest, most_children, most_actions, at = 0, 0, 0, 0
     for state in range(first, first + len(parents)):
         parent = parents[state - first]

@@ -7,8 +7,8 @@ The child states of a sequence, or of the root, are gone through by
         ...
         child = walk.next_child(links, child)
 
-and in no other way. A tree in level order has the children of a sequence side by side, one that grows has them linked; which
-of the two it is, the type of its links says when a kernel is compiled. A state's sequences always stand together:
+and in no other way. A tree in level order has the children of a sequence side by side, one that grows has them linked;
+which of the two it is, the type of its links says when a kernel is compiled. A state's sequences always stand together:
 first_sequence[s] .. first_sequence[s + 1].
 """
 
