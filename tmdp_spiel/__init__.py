@@ -26,6 +26,7 @@ from tmdp_spiel.running.run import Result, Trace, run, run_until_stopped
 from tmdp_spiel.spiel import solvers as open_spiel_solvers
 from tmdp_spiel.spiel.build import GameTooLargeError, build_decision_tree, build_tree
 from tmdp_spiel.spiel.equilibrium import equilibrium
+from tmdp_spiel.spiel.exploit.certify import certify
 from tmdp_spiel.spiel.exploit.front_door import exploit
 from tmdp_spiel.spiel.fixed_opponent import fixed_opponent_game
 from tmdp_spiel.spiel.grow import grow_tree
@@ -68,6 +69,7 @@ __all__ = [
     "agent",
     "build_decision_tree",
     "build_tree",
+    "certify",
     "equilibrium",
     "exploit",
     "fixed_opponent_game",

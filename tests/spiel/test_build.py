@@ -203,3 +203,9 @@ def test_max_nodes_may_be_exact():
 
 def _count(state):
     return 1 + sum(_count(state.child(action)) for action in state.legal_actions())
+
+
+def test_too_slow_says_so():
+    with pytest.raises(ts.GameTooLargeError, match=r"stopped after 0.05 s and [\d,]+ histories"):
+        ts.build_decision_tree("phantom_ttt", 0, max_seconds=0.05)
+    assert ts.build_decision_tree("kuhn", 0, max_seconds=60.0).num_states == 6

@@ -142,3 +142,8 @@ def test_what_cannot_be_done_in_rounds():
     at = ts.LiveGame(game, 0, None, rounds=rounds)
     with pytest.raises(TypeError, match="only learners that play a plan"):
         at.play(ts.OutcomeSamplingMCCFR(at.tree), 10)
+
+
+def test_exploit_on_processes():
+    found = ts.exploit("kuhn", "ismcts", simulations=5, player=0, episodes=300, executor=2, progress=False)
+    assert found.lower <= found.upper

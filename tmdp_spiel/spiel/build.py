@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 import numpy as np
 import pyspiel
@@ -12,6 +13,7 @@ from tmdp_spiel.spiel.enumerations import enumeration_of
 from tmdp_spiel.spiel.load_game import load_game
 from tmdp_spiel.spiel.opponents import FixedOpponents, check_player, state_key
 from tmdp_spiel.spiel.recall import say_that_strings_forget
+from tmdp_spiel.trees import checks
 from tmdp_spiel.trees.decision_tree import DecisionTree, StateNames, string_with_actions
 from tmdp_spiel.trees.tree_mdp import TreeMDP
 
@@ -20,11 +22,17 @@ _ROOT = -1
 _CHANCE = int(pyspiel.PlayerId.CHANCE)
 
 
-class GameTooLargeError(ValueError):
-    """The traversal met more histories than it was allowed to."""
+class CannotEnumerateError(ValueError):
+    """The game's histories cannot be listed; it can be played on a tree from grow_tree."""
 
 
-def build_tree(game, player: int, opponent, *, max_nodes: int = DEFAULT_MAX_NODES) -> TreeMDP:
+class GameTooLargeError(CannotEnumerateError):
+    """The traversal met more histories, or took longer, than it was allowed to."""
+
+
+def build_tree(
+    game, player: int, opponent, *, max_nodes: int = DEFAULT_MAX_NODES, max_seconds: float | None = None
+) -> TreeMDP:
     """The Tree MDP of `player` when all the other players are fixed.
 
     The return of an episode is the player's final return. A game with an enumeration of its own (Reconnaissance Blind
@@ -37,9 +45,10 @@ def build_tree(game, player: int, opponent, *, max_nodes: int = DEFAULT_MAX_NODE
         opponent: one joint policy, or a mapping from player to policy; OpenSpiel Python policies, C++ policies and bots
             that expose a policy.
         max_nodes: the most histories to visit; the default keeps memory under 4 GiB.
+        max_seconds: the longest that it may take.
 
     Raises:
-        GameTooLargeError: the game has more histories than max_nodes.
+        GameTooLargeError: the game has more histories than max_nodes, or takes longer than max_seconds.
         ValueError: the game does not tell its probabilities.
     """
     game = load_game(game)
@@ -47,24 +56,27 @@ def build_tree(game, player: int, opponent, *, max_nodes: int = DEFAULT_MAX_NODE
     own = enumeration_of(game).tree_mdp(game, player, opponent)
     if own is not None:
         return own
-    tree, found = _traverse(game, player, FixedOpponents(game, player, opponent), max_nodes)
+    tree, found = _traverse(game, player, FixedOpponents(game, player, opponent), max_nodes, max_seconds)
     return TreeMDP(tree, **found)
 
 
-def build_decision_tree(game, player: int, *, max_nodes: int = DEFAULT_MAX_NODES) -> DecisionTree:
+def build_decision_tree(
+    game, player: int, *, max_nodes: int = DEFAULT_MAX_NODES, max_seconds: float | None = None
+) -> DecisionTree:
     """What the rules alone say: the decision tree of `player`, whoever the opponents are.
 
     Args:
         game: anything that load_game takes.
         player: the seat of the learner, from 0.
         max_nodes: the most histories to visit, as in build_tree.
+        max_seconds: the longest that it may take.
     """
     game = load_game(game)
     player = check_player(game, player)
     own = enumeration_of(game).decision_tree(game, player)
     if own is not None:
         return own
-    return _traverse(game, player, None, max_nodes)[0]
+    return _traverse(game, player, None, max_nodes, max_seconds)[0]
 
 
 def check_supported(game: pyspiel.Game) -> None:
@@ -72,7 +84,7 @@ def check_supported(game: pyspiel.Game) -> None:
     check_readable(game)
     kind = game.get_type()
     if kind.chance_mode == pyspiel.GameType.ChanceMode.SAMPLED_STOCHASTIC:
-        raise ValueError(
+        raise CannotEnumerateError(
             f"{kind.short_name} samples its chance events without telling their probabilities, so it cannot be "
             "enumerated; it can be played on a tree from grow_tree"
         )
@@ -140,7 +152,11 @@ class _Budget:
     ALWAYS_FREE_BYTES = 2**28
     BYTES_PER_MOVE = 160  # for every state on the path of the traversal and every move that it remembers
 
-    def __init__(self, max_nodes: int, found: _Discovered, opponents: FixedOpponents | None):
+    def __init__(self, max_nodes: int, max_seconds: float | None, found: _Discovered, opponents: FixedOpponents | None):
+        self._until = (
+            math.inf if max_seconds is None else time.perf_counter() + checks.positive("max_seconds", max_seconds)
+        )
+        self._max_seconds = max_seconds
         self.max_nodes, self._found, self._opponents = max_nodes, found, opponents
         self._max_memory = max(self.ALWAYS_FREE_BYTES, max_nodes * self.BYTES_PER_NODE)
         self.nodes = 0
@@ -150,6 +166,8 @@ class _Budget:
         self.nodes += 1
         if self.nodes > self.max_nodes:
             self._refuse(f"{self.max_nodes:,} histories")
+        if self.nodes % 1000 == 0 and time.perf_counter() > self._until:
+            self._refuse(f"{self._max_seconds} s and {self.nodes:,} histories")
         memory = self._found.text_size + depth * depth // 2 * self.BYTES_PER_MOVE
         if self._opponents is not None:
             memory += self._opponents.text_size
@@ -165,11 +183,13 @@ class _Budget:
         )
 
 
-def _traverse(game: pyspiel.Game, player: int, opponents: FixedOpponents | None, max_nodes: int):
+def _traverse(
+    game: pyspiel.Game, player: int, opponents: FixedOpponents | None, max_nodes: int, max_seconds: float | None
+):
     """Visits every history by the rules; weight is the probability that chance and the opponents lead to it."""
     check_supported(game)
     found = _Discovered(game, player)
-    budget = _Budget(max_nodes, found, opponents)
+    budget = _Budget(max_nodes, max_seconds, found, opponents)
     state, sequence, weight, tail = game.new_initial_state(), _ROOT, 1.0, 0
     path: list = []  # the histories above the current one, each with the moves that are still to be made there
     with tqdm.tqdm(desc="building the tree", unit=" histories", delay=2, disable=None, leave=False) as progress:

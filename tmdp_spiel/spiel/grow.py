@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import pyspiel
+
 from tmdp_spiel.spiel.build import check_readable
 from tmdp_spiel.spiel.load_game import load_game
 from tmdp_spiel.spiel.opponents import check_player
@@ -36,13 +38,7 @@ def grow_tree(
     game = load_game(game)
     player = check_player(game, player)
     check_readable(game)
-    low = game.min_utility() if min_utility is None else float(min_utility)
-    high = game.max_utility() if max_utility is None else float(max_utility)
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise ValueError(
-            f"{game} declares utilities from {low} to {high}, which says nothing about an episode; give min_utility "
-            "and max_utility"
-        )
+    low, high = utility_range(game, min_utility, max_utility)
     return GrownTree(
         player=player,
         min_utility=low,
@@ -51,3 +47,17 @@ def grow_tree(
         new_states=new_states,
         game_string=str(game),
     )
+
+
+def utility_range(
+    game: pyspiel.Game, min_utility: float | None = None, max_utility: float | None = None
+) -> tuple[float, float]:
+    """The least and the most that an episode can bring, as the game declares it where it is not given."""
+    low = game.min_utility() if min_utility is None else float(min_utility)
+    high = game.max_utility() if max_utility is None else float(max_utility)
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise ValueError(
+            f"{game} declares utilities from {low} to {high}, which says nothing about an episode; give min_utility "
+            "and max_utility"
+        )
+    return low, high

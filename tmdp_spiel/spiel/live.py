@@ -21,7 +21,7 @@ from tmdp_spiel.spiel.grow import grow_tree
 from tmdp_spiel.spiel.load_game import load_game
 from tmdp_spiel.spiel.opponents import check_player, state_key, uniform
 from tmdp_spiel.spiel.recall import say_that_strings_forget
-from tmdp_spiel.spiel.rounds import generator_of, play_round
+from tmdp_spiel.spiel.rounds import OnExecutor, generator_of, play_round
 from tmdp_spiel.spiel.seats import Draw, OpponentError, OtherSeats
 from tmdp_spiel.trees import checks
 from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
@@ -100,6 +100,8 @@ class LiveGame:
         self._random = random.Random(seed)
         self._number_remembered = 0
         draws_openly = self._game_type.chance_mode != pyspiel.GameType.ChanceMode.SAMPLED_STOCHASTIC
+        if isinstance(rounds, OnExecutor) and not draws_openly:
+            raise ValueError(f"{game} draws its chance events itself, so that workers cannot play a history again")
         self._remembers = draws_openly and self.seats.all_known
         self._start: _Remembered | None = None
 
@@ -238,6 +240,11 @@ class LiveGame:
                 choose, known = learner.chooser(draw), tree.num_states
             learner.take_in(ended_on, value, left)
         return number
+
+    def close(self) -> None:
+        """Ends what was started to play many episodes at once."""
+        if self._rounds is not None:
+            self._rounds.close()
 
     # In rounds ------------------------------------------------------------------------------------------------------
 

@@ -12,9 +12,11 @@ about several episodes at once, or from a policy that is asked about many states
 from __future__ import annotations
 
 import concurrent.futures
+import os
 import pickle
 import random
 import threading
+import time
 import uuid
 from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import Any
@@ -27,6 +29,11 @@ from tmdp_spiel.spiel.seats import Draw, OpponentError, OtherSeats
 
 _ATTEMPTS = 3  # at an answer whose worker dies
 _local = threading.local()
+
+
+def worker_seed() -> int:
+    """A seed that differs from worker to worker, for bots that are made there and draw for themselves."""
+    return hash((os.getpid(), threading.get_ident(), time.time_ns())) % 2**24
 
 
 class OnExecutor:
@@ -42,21 +49,21 @@ class OnExecutor:
         seconds: the longest that an answer may take.
 
     A worker makes the opponents once. A bot is told of the history before every move, as if the episode had just come
-    there: what it has drawn for itself earlier in the episode is not kept.
+    there: what it has drawn for itself earlier in the episode is not kept. Bots that draw for themselves have to draw
+    differently in every worker, or episodes would not be independent: make them with worker_seed(). A pickled one
+    brings the same random numbers to all workers.
     """
 
     def __init__(
         self, executor, opponent=None, *, make_opponent=None, in_flight: int = 64, seconds: float | None = None
     ):
-        if make_opponent is None:
-            try:
-                pickle.dumps(opponent)
-            except Exception as error:
-                raise ValueError(
-                    f"the opponent cannot be sent to the workers of an executor ({error!r}); give make_opponent, a "
-                    "function of the game at the top level of a module, which makes it there"
-                ) from error
-        self._payload = pickle.dumps((opponent, make_opponent))
+        try:
+            self._payload = pickle.dumps((opponent, make_opponent))
+        except Exception as error:
+            raise ValueError(
+                f"the opponent cannot be sent to the workers of an executor ({error!r}); give make_opponent, a "
+                "function of the game at the top level of a module, which makes it there"
+            ) from error
         self._executor: Any = executor
         self._make: Callable | None = None
         if isinstance(executor, int):
@@ -93,6 +100,8 @@ class OnExecutor:
             key, state, attempt, uniform = self._waiting.pop(answer)
             try:
                 yield key, answer.result()
+            except OpponentError:
+                raise
             except concurrent.futures.BrokenExecutor as error:
                 if self._make is None or attempt == _ATTEMPTS:
                     raise OpponentError(
@@ -101,6 +110,11 @@ class OnExecutor:
                     ) from error
                 self._renew()
                 self.ask(key, state, uniform, attempt + 1)
+            except Exception as error:
+                raise OpponentError(
+                    f"player {state.current_player()} could not be asked on the executor: {error!r}. The episodes of "
+                    "this round are not counted"
+                ) from error
 
     def _renew(self) -> None:
         """A new executor in the place of one that is broken."""
@@ -113,14 +127,15 @@ class OnExecutor:
 
     def give_up(self) -> None:
         """Forgets all questions; an executor of its own is shut down, and with it whoever hangs."""
-        for answer in self._waiting:
-            answer.cancel()
-        self._waiting.clear()
-        if self._make is not None and self._executor is not None:
-            for process in getattr(self._executor, "_processes", None) or {}:
-                self._executor._processes[process].kill()
-            self._executor.shutdown(wait=False, cancel_futures=True)
+        if self._make is None:
+            for answer in self._waiting:
+                answer.cancel()
+        elif self._executor is not None:
+            for process in list((getattr(self._executor, "_processes", None) or {}).values()):
+                process.kill()
+            self._executor.shutdown(wait=False)
             self._executor = None
+        self._waiting.clear()
 
     def close(self) -> None:
         """Ends an executor of its own."""
