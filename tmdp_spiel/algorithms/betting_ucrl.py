@@ -31,7 +31,7 @@ from tmdp_spiel.algorithms.transition_model import (
 )
 from tmdp_spiel.trees import checks, walk
 from tmdp_spiel.trees.grown_tree import GrownTree
-from tmdp_spiel.trees.kernels import kernel
+from tmdp_spiel.trees.kernels import kernel, tree_pass
 from tmdp_spiel.trees.walk import follow_plan
 
 _STAKES = 14  # f = 0.9, 0.45, ...: one is near the best for every variance and up to 10^9 visits
@@ -108,7 +108,9 @@ class BettingUCRL(BoundsLearner):
     def upper_bound(self, delta: float) -> float:
         """What no policy is worth more than, in [0, 1], with probability 1 - delta after all episodes at once."""
         confidence = self._confidence(checks.probability("delta", delta))
-        return float(_bound_all(self.tree.links, self._memory._replace(confidence=confidence))[self.tree.root])
+        apart = self._memory._replace(upper=np.ones_like(self._memory.upper), confidence=confidence)
+        _bound_all(self.tree.links, apart)
+        return float(apart.upper[self.tree.root])
 
     def estimate(self) -> float:
         """The empirical value of the empirically best plan, in [0, 1]. As the best of many, it errs upwards."""
@@ -154,7 +156,7 @@ def _log_confidence(confidence, sequence):
     return confidence.logarithm + np.log(2.0 * rank) + 2.0 * np.log1p(np.log(rank))
 
 
-@kernel
+@tree_pass
 def _bound(links, memory, sequence):
     """The least mean found to be refuted at the sequence's share of delta, by a stake at 1 / _STAKES of it."""
     model, upper = memory.model, memory.upper
@@ -193,31 +195,16 @@ def _bound(links, memory, sequence):
     return above
 
 
-@numba.njit(cache=True)
+@tree_pass
 def _bound_all(links, memory):
-    """The bounds of all sequences and the root from the leaves up, without touching the learner's own."""
-    upper = np.ones_like(memory.upper)
-    fresh = Memory(
-        memory.model,
-        upper,
-        memory.confidence,
-        memory.left,
-        memory.refreshed,
-        memory.means,
-        memory.numbers,
-        memory.values,
-        memory.seed,
-        memory.plan,
-        memory.path,
-    )
+    """The bounds of all sequences and the root from the leaves up; memory.upper must be 1 everywhere before."""
     for state in range(len(links.parent) - 1, -1, -1):
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             if memory.model.visits[j] > 0:
-                upper[j] = _bound(links, fresh, j)
+                memory.upper[j] = _bound(links, memory, np.int64(j))
     root = walk.root(links)
     if memory.model.visits[root] > 0:
-        upper[root] = _bound(links, fresh, root)
-    return upper
+        memory.upper[root] = _bound(links, memory, root)
 
 
 @kernel
@@ -234,7 +221,7 @@ def _refresh(links, memory, sequence):
 def _take_in(links, memory, length, value):
     record(links, memory.model, memory.path, length, value)
     for at in range(length - 1, -1, -1):
-        _refresh(links, memory, memory.path.sequences[at])
+        _refresh(links, memory, np.int64(memory.path.sequences[at]))
         choose_by(links, memory.model, memory.upper, memory.plan, memory.path.states[at], memory.seed)
     _refresh(links, memory, walk.root(links))
 

@@ -434,11 +434,12 @@ def is_level_order(links):
 
 @numba.njit(cache=True)
 def _horizon(links):
-    depth = np.zeros(len(links.can_end) + 1, np.int32)
+    depth, longest = np.zeros(len(links.can_end) + 1, np.int32), 0
     for state in range(len(links.parent)):
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             depth[j] = depth[links.parent[state]] + 1
-    return depth.max()
+            longest = max(longest, depth[j])
+    return longest
 
 
 @numba.njit(cache=True)
