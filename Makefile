@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: run test quick check format docs benchmark reproduce clean
+.PHONY: run test quick check format docs wheel benchmark reproduce clean
 
 run: $(INSTALLED)
 	$(BIN)/python -m experiments.interval
@@ -31,6 +31,12 @@ format: $(INSTALLED)
 # The API reference, from the docstrings, into build/docs.
 docs: $(INSTALLED)
 	$(BIN)/pdoc --docformat google --output-directory build/docs tmdp_spiel '!tmdp_spiel.games.rbt.data'
+
+# A wheel in dist/ with compiled code, for machines of the same kind: what holds when is in docs/exploit.md.
+wheel: $(INSTALLED)
+	rm -rf build/lib
+	TMDP_SPIEL_COMPILED=1 $(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+		--wheel-dir dist .
 
 benchmark: $(INSTALLED)
 	$(BIN)/python -m experiments.benchmark

@@ -1,14 +1,32 @@
 """Packages tmdp_spiel, with games/ installed as tmdp_spiel.games."""
 
+import os
 import pathlib
+import subprocess
+import sys
 
 from setuptools import find_packages, setup
+from setuptools.command.build_py import build_py
 
 HERE = pathlib.Path(__file__).parent
 VERSION: dict = {}
 exec((HERE / "tmdp_spiel" / "version.py").read_text(encoding="utf-8"), VERSION)
 
+
+class BuildCompiled(build_py):
+    """With TMDP_SPIEL_COMPILED=1 the kernels are compiled now and packed, for machines of the same kind (make wheel)."""
+
+    def run(self):
+        super().run()
+        if os.environ.get("TMDP_SPIEL_COMPILED") == "1" and not self.editable_mode:
+            environment = {**os.environ, "PYTHONPATH": os.path.abspath(self.build_lib)}
+            environment.pop("NUMBA_CACHE_DIR", None)
+            command = [sys.executable, "-m", "tmdp_spiel.spiel.exploit.compile_ahead"]
+            subprocess.run(command, cwd=self.build_lib, env=environment, check=True)
+
+
 setup(
+    cmdclass={"build_py": BuildCompiled},
     name="tmdp-spiel",
     version=VERSION["__version__"],
     description="Best responses against fixed, unknown opponents in OpenSpiel games, with guarantees",

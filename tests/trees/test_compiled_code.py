@@ -41,6 +41,9 @@ def test_an_edited_kernel_of_another_file_is_compiled_anew(tmp_path):
     hits, plan = run(tmp_path)
     assert hits == 0 and any(index != "0" for index in plan)
     assert run(tmp_path) == (1, plan), "what has not changed is not compiled again"
+    elsewhere = tmp_path / "elsewhere"
+    shutil.copytree(tmp_path / "tmdp_spiel", elsewhere / "tmdp_spiel", copy_function=shutil.copyfile)
+    assert run(elsewhere) == (1, plan), "nor what was written at another time, in another folder"
     ties = tmp_path / "tmdp_spiel" / "trees" / "ties.py"
     lines = ties.read_text(encoding="utf-8")
     edited = lines.replace("return np.float64(bits >> _11) *", "return 0.0 * np.float64(bits >> _11) *")

@@ -57,14 +57,20 @@ def digest(file: pathlib.Path) -> str:
 
 
 def _stamped(of_file_alone):
-    """The stamp of a locator of compiled code, made to cover what the file imports."""
+    """The stamp of a locator of compiled code, made to cover what the file imports.
+
+    For files of this package it is their content alone, not when they were written: code that was compiled when a wheel
+    was built is as good where the wheel is installed.
+    """
 
     @functools.wraps(of_file_alone)
     def get_source_stamp(self):
         file = pathlib.Path(self._py_file)
-        if not (file.is_file() and imported_files(file)):
+        if not file.is_file():
             return of_file_alone(self)
-        return of_file_alone(self), digest(file)
+        if file.is_relative_to(_PACKAGE) or file.is_relative_to(_PACKAGE.parent / "games"):
+            return digest(file)
+        return (of_file_alone(self), digest(file)) if imported_files(file) else of_file_alone(self)
 
     return get_source_stamp
 
