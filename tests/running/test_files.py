@@ -217,7 +217,7 @@ def test_a_killed_run_goes_on_to_the_same_trace(mdp_of, tmp_path):
     ).stdout.split()
     whole = ts.run(ts.UCBT(mdp_of("leduc", 1).tree, seed=6), mdp_of("leduc", 1), episodes, progress=False)
     assert int(finished[0]) == len(whole.episode)
-    assert float(finished[1]) == pytest.approx(whole.regret[-1], rel=1e-12)
+    assert float(finished[1]) == pytest.approx(whole.regret[-1], rel=1e-10), "sums are cut at other episodes"
     assert float(finished[2]) == pytest.approx(whole.value_gap[-1], abs=1e-12)
 
 
