@@ -1,5 +1,7 @@
 """All the forms in which OpenSpiel has an opponent, and what is wrong with some of them."""
 
+import pickle
+
 import numpy as np
 import pyspiel
 import pytest
@@ -136,3 +138,80 @@ def test_a_bot_that_hides_its_policy():
 def test_other_objects_are_refused(opponent):
     with pytest.raises(TypeError, match="must be an OpenSpiel policy or a bot"):
         ts.build_tree(KUHN, 0, opponent)
+
+
+def ismcts(simulations=20):
+    evaluator = pyspiel.RandomRolloutEvaluator(1, 0)
+    return pyspiel.ISMCTSBot(
+        1, evaluator, 1.0, simulations, -1, pyspiel.ISMCTSFinalPolicyType.NORMALIZED_VISIT_COUNT, False, False
+    )
+
+
+def test_a_search_bot_is_not_a_policy():
+    """It would be asked once a state, and the best response to one random search be called exact."""
+    with pytest.raises(ValueError, match="player 1's answers change from query to query.*Play it live.*queries="):
+        ts.build_tree(KUHN, 0, ismcts())
+
+
+def test_answers_of_a_search_bot_can_be_averaged_and_then_nothing_is_exact(tmp_path):
+    mdp = ts.build_tree(KUHN, 0, ismcts(), queries=30)
+    assert mdp.queries == 30 and "averaged over 30 queries a state" in repr(mdp)
+    assert pickle.loads(pickle.dumps(mdp)).queries == 30
+    mdp.save(tmp_path / "averaged")
+    assert ts.TreeMDP.load(tmp_path / "averaged").queries == 30
+    assert ts.build_tree(KUHN, 0, ts.uniform(KUHN)).queries is None
+    with pytest.raises(ValueError, match="queries must be a whole number from 1"):
+        ts.build_tree(KUHN, 0, ismcts(), queries=0)
+
+
+def test_averages_are_those_of_the_answers():
+    class Alternating(policy_lib.Policy):
+        asked = 0
+
+        def action_probabilities(self, state, player_id=None):
+            self.asked += 1
+            return {0: 1.0, 1: 0.0} if self.asked % 2 else {0: 0.0, 1: 1.0}
+
+    with pytest.raises(ValueError, match=r"\{0: 1, 1: 0\}, then \{0: 0, 1: 1\}"):
+        ts.build_tree(KUHN, 0, Alternating(KUHN, [1]))
+    assert_same_mdp(ts.build_tree(KUHN, 0, Alternating(KUHN, [1]), queries=4), ts.build_tree(KUHN, 0, ts.uniform(KUHN)))
+
+
+class Peeking(policy_lib.Policy):
+    """Bets after the other player's card 2, whatever its own: nobody can see that."""
+
+    def action_probabilities(self, state, player_id=None):
+        bets = state.history()[0] == 2
+        return {0: 1.0 - bets, 1: float(bets)}
+
+
+@pytest.mark.parametrize("form", ["policy", "mapping", "bot"])
+def test_a_policy_that_looks_at_hidden_cards_is_found_out(form):
+    peeking = Peeking(KUHN, [0, 1])
+    opponent = {
+        "policy": peeking,
+        "mapping": {1: peeking},
+        "bot": policy_bot.PolicyBot(1, np.random.RandomState(0), peeking),
+    }[form]
+    with pytest.raises(ValueError, match="player 1's policy looks at what the player cannot see: at its state"):
+        ts.build_tree(KUHN, 0, opponent)
+
+
+@pytest.mark.parametrize(
+    "answer, message",
+    [(None, "answers None"), ("fold", "answers 'fold'"), ({0: "all"}, "answers {0: 'all'}"), (Exception(), "fails at")],
+)
+def test_answers_that_are_no_distribution_at_all(answer, message):
+    class Odd(policy_lib.Policy):
+        def action_probabilities(self, state, player_id=None):
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+    with pytest.raises(ValueError, match=message):
+        ts.build_tree(KUHN, 0, Odd(KUHN, [1]))
+
+
+def test_opponents_by_anything_but_their_number():
+    with pytest.raises(ValueError, match="by the player's number, 0 .. 1; there is no '1p'"):
+        ts.build_tree(KUHN, 0, {1: ts.uniform(KUHN), "1p": {0: 1.0}})

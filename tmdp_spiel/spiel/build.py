@@ -31,7 +31,13 @@ class GameTooLargeError(CannotEnumerateError):
 
 
 def build_tree(
-    game, player: int, opponent, *, max_nodes: int = DEFAULT_MAX_NODES, max_seconds: float | None = None
+    game,
+    player: int,
+    opponent,
+    *,
+    max_nodes: int = DEFAULT_MAX_NODES,
+    max_seconds: float | None = None,
+    queries: int | None = None,
 ) -> TreeMDP:
     """The Tree MDP of `player` when all the other players are fixed.
 
@@ -46,18 +52,22 @@ def build_tree(
             that expose a policy.
         max_nodes: the most histories to visit; the default keeps memory under 4 GiB.
         max_seconds: the longest that it may take.
+        queries: for a search bot, whose answers change from query to query: the number of answers to average at each
+            state. The tree is then that of the averages, an estimate, and says so (TreeMDP.queries).
 
     Raises:
         GameTooLargeError: the game has more histories than max_nodes, or takes longer than max_seconds.
-        ValueError: the game does not tell its probabilities.
+        ValueError: the game does not tell its probabilities; or the opponent is no policy: its answers change from query
+            to query, or with what it cannot see.
     """
     game = load_game(game)
     player = check_player(game, player)
-    own = enumeration_of(game).tree_mdp(game, player, opponent)
+    own = enumeration_of(game).tree_mdp(game, player, opponent) if queries is None else None
     if own is not None:
         return own
-    tree, found = _traverse(game, player, FixedOpponents(game, player, opponent), max_nodes, max_seconds)
-    return TreeMDP(tree, **found)
+    opponents = FixedOpponents(game, player, opponent, every_history=True, queries=queries)
+    tree, found = _traverse(game, player, opponents, max_nodes, max_seconds)
+    return TreeMDP(tree, **found, queries=queries)
 
 
 def build_decision_tree(
@@ -153,6 +163,8 @@ class _Budget:
     BYTES_PER_MOVE = 160  # for every state on the path of the traversal and every move that it remembers
 
     def __init__(self, max_nodes: int, max_seconds: float | None, found: _Discovered, opponents: FixedOpponents | None):
+        if not (checks.is_whole(max_nodes) and max_nodes >= 1):
+            raise ValueError(f"max_nodes must be a whole number of at least 1, not {max_nodes!r}")
         self._until = (
             math.inf if max_seconds is None else time.perf_counter() + checks.positive("max_seconds", max_seconds)
         )

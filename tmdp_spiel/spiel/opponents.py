@@ -9,6 +9,8 @@ import pyspiel
 from open_spiel.python import policy as policy_lib, rl_agent
 from open_spiel.python.bots import policy as policy_bot
 
+from tmdp_spiel.trees import checks
+
 _TOLERANCE = 1e-6
 _COARSE_TOLERANCE = 0.02  # a few probabilities in bfloat16
 
@@ -24,9 +26,9 @@ def uniform(game: pyspiel.Game) -> policy_lib.Policy:
 
 def check_player(game: pyspiel.Game, player: int) -> int:
     """The player's number, if the game has such a player."""
-    if isinstance(player, bool) or int(player) != player or not 0 <= player < game.num_players():
+    if not checks.is_whole(player) or not 0 <= player < game.num_players():
         raise ValueError(
-            f"{game.get_type().short_name} has players 0 .. {game.num_players() - 1}; there is no player {player}"
+            f"{game.get_type().short_name} has players 0 .. {game.num_players() - 1}; there is no player {player!r}"
         )
     return int(player)
 
@@ -42,21 +44,35 @@ class FixedOpponents:
     """The distribution that the players other than `player` follow at each of their states, checked as it is read.
 
     opponent: one joint policy, or a mapping from player to policy. A policy is an OpenSpiel Python policy, a C++
-    policy, or a bot that exposes its policy. It is asked once per information state, or at every history if it says
-    that it `depends_on_history`, more than the game's strings tell.
+    policy, or a bot that exposes its policy. It is asked once per information state if it is a table, which can answer
+    in one way only, and twice otherwise: a search that answers otherwise the second time is no policy, and is refused.
+    One that says that it `depends_on_history`, more than the game's strings tell, is asked at every history.
+
+    every_history: ask what is no table at every history, and refuse a policy that looks at more than its player sees.
+    queries: instead, take the mean of so many answers at each information state.
     """
 
-    def __init__(self, game: pyspiel.Game, player: int, opponent):
+    def __init__(
+        self, game: pyspiel.Game, player: int, opponent, *, every_history: bool = False, queries: int | None = None
+    ):
         others = [other for other in range(game.num_players()) if other != player]
         if isinstance(opponent, Mapping):
             missing = [other for other in others if other not in opponent]
             if missing:
-                raise ValueError(f"opponents' policies are missing for player(s) {missing}; given: {sorted(opponent)}")
+                raise ValueError(f"opponents' policies are missing for player(s) {missing}; given: {list(opponent)}")
+            unknown = [other for other in opponent if other not in range(game.num_players())]
+            if unknown:
+                raise ValueError(
+                    f"opponents are given by the player's number, 0 .. {game.num_players() - 1}; there is no {unknown[0]!r}"
+                )
         sources = {other: opponent[other] if isinstance(opponent, Mapping) else opponent for other in others}
         self._readers = {other: _reader(source, other) for other, source in sources.items()}
         self.depending_on_history = {
             other for other, source in sources.items() if getattr(source, "depends_on_history", False)
         }
+        self._tables = {other for other, source in sources.items() if _is_table(source)}
+        self._every_history = every_history and queries is None
+        self._queries = None if queries is None else checks.whole_number("queries", queries)
         self._game_type = game.get_type()
         self._distributions: dict[tuple[int, str], list[tuple[int, float]]] = {}
         self._warned = False
@@ -70,10 +86,34 @@ class FixedOpponents:
         key = (other, state_key(state, other, self._game_type))
         distribution = self._distributions.get(key)
         if distribution is None:
-            distribution = self.read(state)
-            self._distributions[key] = distribution
+            distribution = self._distributions[key] = self._settled(state, key[1])
             self.text_size += len(key[1])
+        elif self._every_history and other not in self._tables:
+            again = self.read(state)
+            if _differ(distribution, again):
+                raise ValueError(
+                    f"player {other}'s policy looks at what the player cannot see: at its state {key[1]!r} it answers "
+                    f"{_brief(distribution)} after one history and {_brief(again)} after another. If it looks at the "
+                    "player's own past, which the strings of this game may forget, say so by depends_on_history = True"
+                )
         return distribution
+
+    def _settled(self, state, key) -> list[tuple[int, float]]:
+        """The distribution at a state that is asked for the first time, once it is sure that there is one."""
+        other, first = state.current_player(), self.read(state)
+        if self._queries is not None:
+            answers = [first, *(self.read(state) for _ in range(self._queries - 1))]
+            return [(pairs[0][0], sum(chance for _, chance in pairs) / len(pairs)) for pairs in zip(*answers)]
+        if other not in self._tables:
+            again = self.read(state)
+            if _differ(first, again):
+                raise ValueError(
+                    f"player {other}'s answers change from query to query: at its state {key!r} {_brief(first)}, then "
+                    f"{_brief(again)}. That is a search, not a policy, and a tree of single answers would be that of "
+                    "another opponent. Play it live (exploit takes bots), or give queries=, the number of answers to "
+                    "average at each state: then nothing is exact"
+                )
+        return first
 
     def read(self, state: pyspiel.State) -> list[tuple[int, float]]:
         """The same, asked anew."""
@@ -85,7 +125,14 @@ class FixedOpponents:
             given = self._readers[other](state)
         except (KeyError, IndexError, pyspiel.SpielError) as error:
             raise ValueError(f"the opponent's policy is missing {where}, which it can reach ({error!r})") from error
-        given = {int(action): float(probability) for action, probability in given.items()}
+        except Exception as error:
+            raise ValueError(f"the opponent's policy fails {where}: {error!r}") from error
+        try:
+            given = {int(action): float(probability) for action, probability in dict(given).items()}
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"the opponent's policy answers {given!r} {where}; an answer is {{action: probability}}"
+            ) from None
         if not given:
             raise ValueError(f"the opponent's policy is missing {where}, which it can reach")
         illegal = sorted(action for action in given if action not in legal and given[action] != 0)
@@ -102,6 +149,27 @@ class FixedOpponents:
                 stacklevel=2,
             )
         return [(action, given.get(action, 0.0) / total) for action in legal]
+
+
+# Policies that look up an information state, or know only the legal actions: they answer in one way.
+_TABLES = (policy_lib.TabularPolicy, policy_lib.UniformRandomPolicy, pyspiel.TabularPolicy, pyspiel.UniformRandomPolicy)
+
+
+def _is_table(source) -> bool:
+    return any(
+        isinstance(source, kind) and type(source).action_probabilities is kind.action_probabilities for kind in _TABLES
+    )
+
+
+def _differ(one: list[tuple[int, float]], other: list[tuple[int, float]]) -> bool:
+    """Whether two answers are not the same distribution."""
+    if [action for action, _ in one] != [action for action, _ in other]:
+        return True
+    return max(abs(a - b) for (_, a), (_, b) in zip(one, other)) > _TOLERANCE
+
+
+def _brief(distribution: list[tuple[int, float]]) -> str:
+    return "{" + ", ".join(f"{action}: {probability:.4g}" for action, probability in distribution) + "}"
 
 
 def _reader(source, player: int):

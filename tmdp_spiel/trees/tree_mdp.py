@@ -18,7 +18,7 @@ import pathlib
 import numba
 import numpy as np
 
-from tmdp_spiel.trees import storage, walk
+from tmdp_spiel.trees import checks, storage, walk
 from tmdp_spiel.trees.decision_tree import PLAN_DTYPE, DecisionTree
 
 # What compiled kernels see of an environment, in one argument.
@@ -35,14 +35,27 @@ class TreeMDP:
                                          the last range, of the root J, is for episodes without an own decision
     outcome_return:      float64[O]      return of the outcome, rescaled to [0, 1]
     outcome_probability: float64[O]      probability of the outcome if the own actions on the path to it are taken
+
+    queries: if not None, the opponents' probabilities are means of so many answers a state of a bot that never answers
+    twice alike. Values are then exact for the averages, and only estimates for the bot.
     """
 
     _ARRAYS = ("reach", "first_outcome", "outcome_return", "outcome_probability")
 
     def __init__(
-        self, tree: DecisionTree, reach, first_outcome, outcome_return, outcome_probability, check: bool = True
+        self,
+        tree: DecisionTree,
+        reach,
+        first_outcome,
+        outcome_return,
+        outcome_probability,
+        check: bool = True,
+        queries: int | None = None,
     ):
+        if not isinstance(tree, DecisionTree):
+            raise TypeError(f"a TreeMDP is made from a DecisionTree, not from a {type(tree).__name__}")
         self.tree = tree
+        self.queries = None if queries is None else checks.whole_number("queries", queries)
         self.reach = storage.read_only(reach, np.float64)
         self.first_outcome = storage.read_only(first_outcome, np.int32)
         self.outcome_return = storage.read_only(outcome_return, np.float64)
@@ -131,7 +144,7 @@ class TreeMDP:
         return best_response(self.tree.links, self.chances)[0]
 
     def best_response(self) -> tuple[float, np.ndarray]:
-        """An exact best response: its value in utility units, and a plan that achieves it."""
+        """A best response to the chances of this tree, exactly: its value in utility units, and a plan that achieves it."""
         value, plan, _ = best_response(self.tree.links, self.chances)
         return self.to_utility(value), plan
 
@@ -172,7 +185,7 @@ class TreeMDP:
         """Writes tree and chances to a new directory at path, whole or not at all. about: what `load` may ask for."""
         contents = self.tree._contents()
         contents.update({name: getattr(self, name) for name in self._ARRAYS})
-        storage.save_directory(path, {**contents, "about": about})
+        storage.save_directory(path, {**contents, "mdp": {"about": about, "queries": self.queries}})
 
     @classmethod
     def load(cls, path, names=None, about: str | None = None) -> TreeMDP:
@@ -182,26 +195,26 @@ class TreeMDP:
         about: what it must have been saved as, if given. It is pickled as its path, and opened again.
         """
         path = pathlib.Path(path).resolve()
-        with storage.opening(path) as saved:
-            saved_as = saved.document("about")
-            if about is not None and saved_as != about:
-                raise ValueError(f"it was saved as {saved_as!r}, and {about!r} is asked for; remove it")
-        return cls._open(path, DecisionTree.load(path, names))
+        return cls._open(path, DecisionTree.load(path, names), about)
 
     @classmethod
-    def _open(cls, path, tree: DecisionTree) -> TreeMDP:
+    def _open(cls, path, tree: DecisionTree, about: str | None = None) -> TreeMDP:
         with storage.opening(path) as saved:
-            mdp = cls(tree, **{name: saved.array(name) for name in cls._ARRAYS})
+            facts = saved.document("mdp")
+            if about is not None and facts["about"] != about:
+                raise ValueError(f"it was saved as {facts['about']!r}, and {about!r} is asked for; remove it")
+            mdp = cls(tree, **{name: saved.array(name) for name in cls._ARRAYS}, queries=facts["queries"])
         mdp._opened_from = path
         return mdp
 
     def __reduce__(self):
         if self._opened_from is not None:
             return TreeMDP._open, (self._opened_from, self.tree)
-        return TreeMDP, (self.tree, *(getattr(self, name) for name in self._ARRAYS), False)
+        return TreeMDP, (self.tree, *(getattr(self, name) for name in self._ARRAYS), False, self.queries)
 
     def __repr__(self) -> str:
-        return f"TreeMDP({self.tree!r}, num_terminals={self.num_terminals})"
+        estimated = "" if self.queries is None else f", opponents averaged over {self.queries} queries a state"
+        return f"TreeMDP({self.tree!r}, num_terminals={self.num_terminals}{estimated})"
 
 
 @numba.njit(cache=True)
