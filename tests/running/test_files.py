@@ -1,6 +1,10 @@
+import collections
 import copy
+import hashlib
+import json
 import os
 import pathlib
+import pickle
 import signal
 import subprocess
 import sys
@@ -13,6 +17,7 @@ import pytest
 import tmdp_spiel as ts
 from tmdp_spiel.running import files
 from tmdp_spiel.running.score import Score
+from tmdp_spiel.trees import storage
 from twins.learners import LEARNERS, make
 
 
@@ -101,8 +106,8 @@ def test_a_failed_save_keeps_the_older_file(mdp_of, tmp_path, monkeypatch):
     ts.save_learner(ts.UCT(mdp.tree), path)
     older = path.read_bytes()
     learner = ts.UCT(mdp.tree)
-    learner.cannot_be_pickled = lambda: None
-    with pytest.raises(Exception, match="pickle"):
+    learner._cannot_be_held = lambda: None
+    with pytest.raises(TypeError, match="UCT.*_cannot_be_held.* is a function, which a file cannot hold"):
         ts.save_learner(learner, path)
     assert path.read_bytes() == older and list(tmp_path.iterdir()) == [path]
 
@@ -190,14 +195,259 @@ def test_another_opponent_is_another_run(mdp_of, tmp_path):
         ts.run(ts.UCT(other.tree), other, 100, file=tmp_path / "run")
 
 
+@pytest.mark.parametrize("name", ["UCBT", "UCT", "PSRL, lazy", "BettingUCRL"])
+def test_a_run_that_was_interrupted_is_the_same_to_the_last_bit(name, mdp_of, tmp_path):
+    """In pieces of a fixed size: the values that the sums are made of are kept as well."""
+    mdp, options = mdp_of("leduc", 0), dict(rng=7, piece=97, progress=False)
+    learner, interrupted = make(name, mdp.tree, 2), make(name, mdp.tree, 2)
+    whole = ts.run(learner, mdp, 5000, **options)
+    for _ in range(200):
+        trace = ts.run(interrupted, mdp, 5000, file=tmp_path / "run", seconds=1e-9, **options)
+        interrupted = make(name, mdp.tree, 2)
+        if trace.episode[-1] == 5000:
+            break
+    trace = ts.run(interrupted, mdp, 5000, file=tmp_path / "run", **options)
+    for column in ("episode", "regret", "value_gap"):
+        assert getattr(trace, column).tobytes() == getattr(whole, column).tobytes()
+    np.testing.assert_array_equal(interrupted.plan(), learner.plan())
+    np.testing.assert_array_equal(interrupted.recommend(), learner.recommend())
+
+
+def test_a_learner_that_is_neither_new_nor_the_one_of_the_file_is_refused(mdp_of, tmp_path):
+    mdp, path = mdp_of("kuhn", 0), tmp_path / "run"
+    ours, other = ts.UCT(mdp.tree), ts.UCT(mdp.tree)
+    ts.run(ours, mdp, 500, measure_at=[500], file=path)
+    ts.run(other, mdp, 500, rng=5)
+    plan = other.plan()
+    with pytest.raises(ValueError, match="written by another run"):
+        ts.run(other, mdp, 1000, measure_at=[500], file=path)
+    assert other.episodes == 500 and np.array_equal(other.plan(), plan)
+    ts.run(ours, mdp, 1000, measure_at=[500], file=path)
+    assert ours.episodes == 1000
+
+
+def test_a_learner_that_had_learned_before_the_run(mdp_of, tmp_path):
+    mdp, path = mdp_of("kuhn", 0), tmp_path / "run"
+    started, other = ts.UCT(mdp.tree), ts.UCT(mdp.tree)
+    for learner, seed in ((started, 1), (other, 2)):
+        ts.run(learner, mdp, 300, rng=seed)
+    ts.save_learner(started, tmp_path / "before")
+    ts.run(started, mdp, 500, rng=3, file=path)
+    with pytest.raises(ValueError, match="began as"):
+        ts.run(other, mdp, 500, rng=3, file=path)
+    again = ts.load_learner(tmp_path / "before", mdp.tree)
+    ts.run(again, mdp, 500, rng=3, file=path)
+    assert again.episodes == 800
+    assert ts.load_learner(path, mdp.tree).episodes == 800
+
+
+def test_two_runs_on_one_file_are_told_so(mdp_of, tmp_path):
+    mdp, path = mdp_of("kuhn", 0), tmp_path / "run"
+    with storage.locked(path):
+        with pytest.raises(storage.InUseError, match="run is in use by process"):
+            ts.run(ts.UCT(mdp.tree), mdp, 100, file=path)
+        with pytest.raises(storage.InUseError, match="run is in use by process"):
+            ts.save_learner(ts.UCT(mdp.tree), path)
+
+
+def test_the_file_is_tried_before_the_first_episode(mdp_of, tmp_path):
+    mdp, learner = mdp_of("kuhn", 0), ts.UCT(mdp_of("kuhn", 0).tree)
+    (tmp_path / "in the way").write_text("")
+    with pytest.raises(OSError, match="cannot be written"):
+        ts.run(learner, mdp, 100, file=tmp_path / "in the way" / "run")
+    with pytest.raises(IsADirectoryError, match="is a directory"):
+        ts.run(learner, mdp, 100, file=tmp_path)
+    learner._odd = object
+    with pytest.raises(TypeError, match="_odd.* is a type, which a file cannot hold"):
+        ts.run(learner, mdp, 100, file=tmp_path / "run")
+    assert learner.episodes == 0
+
+
+def test_a_save_that_fails_does_not_lose_the_run(mdp_of, tmp_path, monkeypatch):
+    mdp, path = mdp_of("kuhn", 0), tmp_path / "run"
+    whole = ts.run(ts.UCT(mdp.tree), mdp, 5000, piece=100)
+
+    def full(*given):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.warns(UserWarning, match="could not be kept in .*run after .*: .*No space left on device"):
+        trace = ts.run(ts.UCT(mdp.tree), mdp, 5000, piece=100, file=path, save_every=1e-9)
+    np.testing.assert_array_equal(trace.regret, whole.regret)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unreadable_file_is_not_called_damaged(mdp_of, tmp_path, monkeypatch):
+    mdp, path = mdp_of("kuhn", 0), tmp_path / "run"
+    ts.run(ts.UCT(mdp.tree), mdp, 100, file=path)
+    real = open
+
+    def refusing(file, *arguments, **options):
+        if file == path:
+            raise PermissionError(13, "Permission denied")
+        return real(file, *arguments, **options)
+
+    monkeypatch.setattr("builtins.open", refusing)
+    for read in (lambda: ts.load_learner(path, mdp.tree), lambda: ts.run(ts.UCT(mdp.tree), mdp, 100, file=path)):
+        with pytest.raises(PermissionError, match="run cannot be read: Permission denied"):
+            read()
+
+
+class Payload:
+    """Unpickling it would make a file."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return pathlib.Path.touch, (self.path,)
+
+
+def old_format(magic: bytes, payload: bytes) -> bytes:
+    """A checkpoint as earlier versions wrote it: a line, a line of JSON, a pickle, and the SHA-256 of all that."""
+    content = magic + json.dumps({"sizes": [len(payload)], "tree": "a tree"}).encode() + b"\n" + payload
+    return content + hashlib.sha256(content).digest()
+
+
+@pytest.mark.parametrize("form", ["agent", "checkpoint 1", "checkpoint 2", "checkpoint 3", "npy"])
+def test_no_file_runs_code(form, mdp_of, tmp_path):
+    mdp, path, mark = mdp_of("kuhn", 0), tmp_path / "file", tmp_path / "ran"
+    payload = pickle.dumps((Payload(mark), None), protocol=5)
+    if form == "agent":
+        path.write_bytes(payload)
+    elif form == "npy":
+        np.save(tmp_path / "objects.npy", np.array([Payload(mark)], object), allow_pickle=True)
+        (tmp_path / "objects.npy").rename(path)
+    elif form == "checkpoint 3":
+        ts.save_learner(ts.UCT(mdp.tree), path)
+        magic, header, body, _ = path.read_bytes().split(b"\n", 3)
+        arrays = [["|O", [1]], ["|V8", [1]]]
+        for kind in arrays:
+            content = magic + b"\n" + header + b"\n" + json.dumps({**json.loads(body), "arrays": [kind]}).encode()
+            content += b"\n" + payload
+            path.write_bytes(content + hashlib.sha256(content).digest())
+            with pytest.raises(ValueError, match="is damaged"):
+                ts.load_learner(path, mdp.tree)
+    else:
+        path.write_bytes(old_format(f"tmdp-spiel {form}\n".encode(), payload))
+    agent = ts.agent.TreeAgent(0, "kuhn", "UCT")
+    for read in (
+        lambda: ts.load_learner(path, mdp.tree),
+        lambda: ts.run(ts.UCT(mdp.tree), mdp, 10, file=path),
+        lambda: agent.restore(path),
+    ):
+        with pytest.raises(ValueError, match="is not a checkpoint|is damaged|written by another"):
+            read()
+    assert not mark.exists()
+    pickle.loads(payload)
+    assert mark.exists()
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (lambda content: content.update(learner=5), "there is no learner"),
+        (lambda content: content["learner"]["dict"].update(episodes=-1), "how many episodes"),
+        (lambda content: content["learner"]["dict"].update(episodes="many"), "should be a int|how many"),
+        (lambda content: content["learner"]["dict"].update(_memory=None) or content.update(learner={}), "no learner"),
+        (lambda content: content["learner"]["dict"]["_memory"].update(kind=1, fields={}), "has other fields"),
+        (lambda content: content["learner"]["dict"]["_memory"]["fields"].update(plan={"array": 99}), "not in the file"),
+        (
+            lambda content: content["learner"]["dict"]["_memory"]["fields"].update(plan={"import": "os"}),
+            "cannot be read",
+        ),
+        (lambda content: content["learner"]["dict"].update(tree={"of tree": "tree"}), "how many episodes"),
+        (lambda content: content["arrays"].reverse(), "should be"),
+    ],
+)
+def test_content_of_another_shape_is_refused(change, message, mdp_of, tmp_path):
+    """With a checksum that is right."""
+    mdp, path = mdp_of("kuhn", 0), tmp_path / "learner"
+    learner = ts.UCT(mdp.tree)
+    Score(learner, mdp).play(np.random.default_rng(0), 100)
+    ts.save_learner(learner, path)
+    magic, header, body, rest = path.read_bytes().split(b"\n", 3)
+    content = json.loads(body)
+    change(content)
+    content = b"\n".join([magic, header, json.dumps(content).encode(), rest[:-32]])
+    path.write_bytes(content + hashlib.sha256(content).digest())
+    with pytest.raises(ValueError, match=f"another version of its learner, or by something else: .*{message}"):
+        ts.load_learner(path, mdp.tree)
+
+
+def test_no_flipped_byte_goes_unseen(mdp_of, tmp_path):
+    mdp, path, rng = mdp_of("kuhn", 0), tmp_path / "run", np.random.default_rng(3)
+    ts.run(ts.UCBT(mdp.tree), mdp, 100, file=path)
+    content = path.read_bytes()
+    for at in rng.integers(len(content), size=200).tolist():
+        path.write_bytes(content[:at] + bytes([content[at] ^ 1 << int(rng.integers(8))]) + content[at + 1 :])
+        with pytest.raises(ValueError):
+            ts.load_learner(path, mdp.tree)
+
+
+class Nested(ts.UCT):
+    """A learner of one's own, with all that a learner may hold."""
+
+    Epoch = collections.namedtuple("Epoch", ["start", "rates"])
+
+    def __init__(self, tree, *, levels: tuple = (0.2, 0.5), seed: int = 0):
+        super().__init__(tree, seed=seed)
+        self._rng = np.random.default_rng(seed)
+        self._twister = np.random.Generator(np.random.MT19937(seed))
+        self._levels = [EPOCH(0, np.zeros(3))]
+        self._last = None
+        self._found = {"best": np.float64(0.5), "seen": (1, np.arange(2))}
+        self._same = self._found["seen"][1]
+
+    def _update(self, ended_on, value):
+        super()._update(ended_on, value)
+        self._levels.append(EPOCH(self.episodes, self._rng.random(3)))
+        self._last = EPOCH(1, self._twister.random(2))
+        self._same += 1
+
+
+EPOCH = Nested.Epoch
+
+
+def test_a_new_learner_gets_its_file_for_nothing(mdp_of, tmp_path):
+    mdp = mdp_of("kuhn", 0)
+    learner = Nested(mdp.tree, levels=(0.1, 0.9), seed=4)
+    for _ in range(5):
+        learner.learn(*mdp.sample(learner.plan(), np.random.default_rng(2)))
+    ts.save_learner(learner, tmp_path / "learner")
+    loaded = ts.load_learner(tmp_path / "learner", mdp.tree)
+    assert loaded.hyper_parameters == {"levels": [0.1, 0.9]}
+    assert loaded._rng.random() == learner._rng.random() and loaded._twister.random() == learner._twister.random()
+    assert type(loaded._last) is EPOCH and type(loaded._levels[-1]) is EPOCH and len(loaded._levels) == 6
+    np.testing.assert_array_equal(loaded._levels[-1].rates, learner._levels[-1].rates)
+    assert loaded._same is loaded._found["seen"][1] and isinstance(loaded._found["seen"], tuple)
+    assert loaded._memory.plan is loaded._plan
+
+
+def test_a_learner_that_is_not_defined_here(mdp_of, tmp_path):
+    tree, path = mdp_of("kuhn", 0).tree, tmp_path / "learner"
+    ts.save_learner(Nested(tree), path)
+    content = path.read_bytes()[:-32].replace(b".Nested", b".Hidden")
+    path.write_bytes(content + hashlib.sha256(content).digest())
+    with pytest.raises(ValueError, match="Hidden, which is not defined here; import its module first"):
+        ts.load_learner(path, tree)
+
+
+def test_overlapping_arrays_are_refused(mdp_of, tmp_path):
+    learner = ts.UCT(mdp_of("kuhn", 0).tree)
+    learner._half = learner._memory.visits[:3]
+    with pytest.raises(TypeError, match="overlaps with another array"):
+        ts.save_learner(learner, tmp_path / "learner")
+
+
 RUN = """
 import sys
 import tmdp_spiel as ts
 game = ts.load_game("leduc")
 mdp = ts.build_tree(game, 1, ts.equilibrium(game, iterations=200))
 learner = ts.UCBT(mdp.tree, seed=6)
-trace = ts.run(learner, mdp, int(sys.argv[2]), file=sys.argv[1], save_every=0.05, progress=False)
-print(len(trace.episode), trace.regret[-1], trace.value_gap[-1])
+trace = ts.run(learner, mdp, int(sys.argv[2]), piece=1000, file=sys.argv[1], save_every=0.05, progress=False)
+print(trace.episode.tobytes().hex(), trace.regret.tobytes().hex(), trace.value_gap.tobytes().hex())
 """
 
 
@@ -215,11 +465,13 @@ def test_a_killed_run_goes_on_to_the_same_trace(mdp_of, tmp_path):
     finished = subprocess.run(
         [sys.executable, "-c", RUN, path, str(episodes)], check=True, capture_output=True, text=True
     ).stdout.split()
-    whole = ts.run(ts.UCBT(mdp_of("leduc", 1).tree, seed=6), mdp_of("leduc", 1), episodes, progress=False)
-    assert int(finished[0]) == len(whole.episode)
-    assert float(finished[1]) == pytest.approx(whole.regret[-1], rel=1e-10), "sums are cut at other episodes"
-    assert float(finished[2]) == pytest.approx(whole.value_gap[-1], abs=1e-12)
+    learner = ts.UCBT(mdp_of("leduc", 1).tree, seed=6)
+    whole = ts.run(learner, mdp_of("leduc", 1), episodes, piece=1000, progress=False)
+    assert finished == [column.tobytes().hex() for column in (whole.episode, whole.regret, whole.value_gap)]
+    resumed = ts.load_learner(path, learner.tree)
+    np.testing.assert_array_equal(resumed.plays, learner.plays)
+    assert resumed.totals.tobytes() == learner.totals.tobytes()
 
 
 def done_in(path: pathlib.Path) -> int:
-    return files.read_identity(path)["episodes after"] if path.exists() else 0
+    return files.read_identity(path)["done"] if path.exists() else 0

@@ -202,16 +202,16 @@ def test_a_return_outside_the_games_utilities():
 def test_save_and_restore_go_on_identically(leduc, tmp_path):
     environment, agents = table(leduc, 0)
     play(environment, agents, 100)
-    agents[0].save(tmp_path / "agent.pickle")
+    agents[0].save(tmp_path / "agent")
     copy = TreeAgent(0, leduc, "UCBT", seed=5)
-    copy.restore(tmp_path / "agent.pickle")
+    copy.restore(tmp_path / "agent")
     assert copy.learner.episodes == 100
     assert np.array_equal(copy.learner.plan(), agents[0].learner.plan())
     copy.learner.learn(*_an_end(copy.learner))
     assert agents[0].learner.episodes == 100
-    assert [file.name for file in tmp_path.iterdir()] == ["agent.pickle"]
+    assert [file.name for file in tmp_path.iterdir()] == ["agent"]
     with pytest.raises(ValueError, match="another tree"):
-        TreeAgent(1, leduc, "UCBT").restore(tmp_path / "agent.pickle")
+        TreeAgent(1, leduc, "UCBT").restore(tmp_path / "agent")
 
 
 def _an_end(learner):

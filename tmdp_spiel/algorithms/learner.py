@@ -5,12 +5,12 @@ from __future__ import annotations
 import abc
 import contextlib
 import inspect
-import math
 import typing
 
 import numpy as np
 
 from tmdp_spiel.algorithms import hyper_parameters
+from tmdp_spiel.trees import checks
 from tmdp_spiel.trees.decision_tree import PLAN_DTYPE, DecisionTree
 from tmdp_spiel.trees.grown_tree import GrownTree
 from tmdp_spiel.trees.tree_mdp import TreeMDP
@@ -31,6 +31,9 @@ class Learner(abc.ABC):
     """
 
     grows: typing.ClassVar[bool] = False  # whether it can learn on a tree that grows
+
+    # Names of arrays that grow as it learns; in a file, all others must be of the size that a new learner gives them.
+    growing_arrays: typing.ClassVar[tuple[str, ...]] = ()
 
     __signature__: typing.ClassVar[inspect.Signature]
     _hyper_parameters: dict[str, typing.Any]
@@ -57,10 +60,8 @@ class Learner(abc.ABC):
             )
         if tree.num_states == 0 and not isinstance(tree, GrownTree):
             raise ValueError(f"player {tree.player} never decides anything in this game: there is nothing to learn")
-        if isinstance(seed, bool) or int(seed) != seed or seed < 0:
-            raise ValueError(f"seed must be a whole number of at least 0, not {seed}")
         self.tree = tree
-        self.seed = int(seed)
+        self.seed = checks.seed(seed)
         self.episodes = 0
 
     @abc.abstractmethod
@@ -109,7 +110,11 @@ class Learner(abc.ABC):
         the summed true values of their policies, on the [0, 1] scale. The episodes are those that plan(),
         mdp.sample(plan, rng) and learn() would give one by one.
         """
-        played, total = self._play(mdp, values, rng, episodes)
+        if mdp.tree is not self.tree and not mdp.tree.has_the_states_of(self.tree):
+            raise ValueError(f"the learner was made for another tree: {self.tree!r}, not {mdp.tree!r}")
+        if not isinstance(rng, np.random.Generator):
+            raise TypeError(f"rng must be a numpy Generator, as numpy.random.default_rng(seed) makes, not {rng!r}")
+        played, total = self._play(mdp, values, rng, checks.whole_number("episodes", episodes))
         self.episodes += played
         return played, total
 
@@ -129,15 +134,14 @@ class Learner(abc.ABC):
 
     def _checked(self, ended_on: int, value: float) -> tuple[int, float]:
         tree = self.tree
-        value = float(value)
-        if not (math.isfinite(value) and 0.0 <= value <= 1.0):
-            raise ValueError(f"the return of an episode must be rescaled to [0, 1], not {value}")
-        if int(ended_on) != ended_on or not 0 <= ended_on <= max(tree.root, tree.sequence_end - 1):
+        if not (checks.is_number(value) and 0.0 <= value <= 1.0):
+            raise ValueError(f"the return of an episode must be rescaled to [0, 1], not {value!r}")
+        if not (checks.is_whole(ended_on) and 0 <= ended_on <= max(tree.root, tree.sequence_end - 1)):
             raise ValueError(
                 f"an episode ends on a sequence up to {tree.sequence_end - 1}, or on the root {tree.root}, not on "
-                f"{ended_on}"
+                f"{ended_on!r}"
             )
-        ended_on = int(ended_on)
+        ended_on, value = int(ended_on), float(value)
         can_end = tree.root_can_end if ended_on == tree.root else tree.can_end[ended_on]
         if not can_end:
             raise ValueError(f"no episode can end on sequence {ended_on}")

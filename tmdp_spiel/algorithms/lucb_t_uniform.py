@@ -43,6 +43,8 @@ Memory = collections.namedtuple("Memory", ["data", "history", "schedule", "epsil
 class LUCBTUniform(Learner):
     """PAC identification; epsilon, delta, bound, c and union as for LUCBT. Memory grows with the episodes."""
 
+    growing_arrays = ("at", "total")
+
     def __init__(
         self,
         tree,

@@ -72,7 +72,7 @@ class PolicyArms(Learner):
         if baseline is None:
             baseline = 0.0 if bound == "theory" else 0.5
         self.adaptive = isinstance(baseline, str) and baseline == "adaptive"
-        if not self.adaptive and (isinstance(baseline, str) or not 0.0 <= baseline <= 1.0):
+        if not self.adaptive and not (checks.is_number(baseline) and 0.0 <= baseline <= 1.0):
             raise ValueError(f"baseline must be 'adaptive' or lie in [0, 1], the scale of returns, not {baseline!r}")
         self.baseline = baseline if self.adaptive else float(baseline)
         first_baseline = 0.5 if self.adaptive else self.baseline

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import pathlib
 import time
+import warnings
 
 import numpy as np
 
@@ -96,7 +98,9 @@ def run(
       progress: a bar, on a terminal.
       file: where to keep the learner, the generator and the trace, every save_every seconds, at Ctrl-C and at the end.
         If it is there already, the run goes on from it, even after a kill, to the trace that it would have had without
-        the interruption (the times and the rounding of the summed regret aside); a file of another run is refused.
+        the interruption, the times aside, and the rounding of the summed regret if no `piece` is given. A file of
+        another run is refused, and so is a learner that is neither new nor the one in the file. It is tried before the
+        first episode; if it cannot be written later, that is said, and the run goes on.
       save_every: in seconds.
 
     Returns:
@@ -105,29 +109,31 @@ def run(
     score = Score(learner, mdp)
     episodes = checks.whole_number("episodes", episodes)
     piece = None if piece is None else checks.whole_number("piece", piece)
+    seconds = None if seconds is None else checks.positive("seconds", seconds)
     measure_at = _checked_measurements(measure_at, episodes)
     rng = _environment_rng(rng, learner)
-    kept = _Kept(file, save_every, learner, mdp, rng)
-    at = kept.resume(measure_at)
-    start = time.perf_counter() - at.seconds
+    with contextlib.ExitStack() as until_the_end:
+        kept = None if file is None else until_the_end.enter_context(_Kept(file, save_every, score, rng))
+        at = files.RunState(rng=rng) if kept is None else kept.resume(measure_at)
+        start = time.perf_counter() - at.seconds
 
-    def play(number: int) -> tuple[int, float]:
-        began = time.thread_time()
-        played = score.play(at.rng, number)
-        at.playing += time.thread_time() - began
-        return played
+        def play(number: int) -> tuple[int, float]:
+            began = time.thread_time()
+            played = score.play(at.rng, number)
+            at.playing += time.thread_time() - began
+            return played
 
-    def gap() -> float:
-        began = time.thread_time()
-        measured = score.value_gap()
-        at.measuring += time.thread_time() - began
-        return measured
+        def gap() -> float:
+            began = time.thread_time()
+            measured = score.value_gap()
+            at.measuring += time.thread_time() - began
+            return measured
 
-    def row(gap_now: float) -> tuple:
-        return at.done, at.regret, gap_now, time.perf_counter() - start, at.playing, at.measuring
+        def row(gap_now: float) -> tuple:
+            return at.done, at.regret, gap_now, time.perf_counter() - start, at.playing, at.measuring
 
-    name = type(learner).__name__
-    with Interruptible() as interruption, progress_bar(name, int(measure_at[-1]), progress, at.done) as bar:
+        interruption = until_the_end.enter_context(Interruptible())
+        bar = until_the_end.enter_context(progress_bar(type(learner).__name__, int(measure_at[-1]), progress, at.done))
         for played, lost in chunks(play, measure_at, interruption, bar, at.done, piece):
             at.done += played
             at.regret += lost
@@ -136,46 +142,64 @@ def run(
             at.seconds = time.perf_counter() - start
             if interruption.asked or learner.stopped or (seconds is not None and at.seconds > seconds):
                 break
-            kept.save_sometimes(at)
+            if kept is not None:
+                kept.save_sometimes(at)
         if play_on and learner.stopped:
             for episode in measure_at[measure_at > at.done].tolist():
                 lost_each = gap()
                 at.regret += (episode - at.done) * lost_each
                 at.done = episode
                 at.rows.append(row(lost_each))
-        kept.save(at)
-    rows = list(at.rows)
-    if at.done > 0 and (not rows or rows[-1][0] != at.done):
-        rows.append(row(gap()))
+        if kept is not None:
+            kept.save(at)
+        rows = list(at.rows)
+        if at.done > 0 and (not rows or rows[-1][0] != at.done):
+            rows.append(row(gap()))
     episode, regret, value_gap, spent, playing, measuring = np.array(rows, np.float64).reshape(-1, 6).T
     return Trace(episode.astype(np.int64), regret, value_gap, spent, playing, measuring, interruption.asked)
 
 
-class _Kept:
-    """The file that a run is kept in, if any."""
+class _Kept(contextlib.AbstractContextManager):
+    """The file that a run is kept in, which no other run can write to meanwhile."""
 
-    def __init__(self, path, every: float, learner: Learner, mdp: TreeMDP, rng: np.random.Generator):
-        self._path = None if path is None else pathlib.Path(path)
-        self._every, self._learner, self._rng = checks.positive("save_every", every), learner, rng
+    def __init__(self, path, every: float, score: Score, rng: np.random.Generator):
+        self._path, self._every = pathlib.Path(path), checks.positive("save_every", every)
+        self._learner, self._score, self._rng = score.learner, score, rng
         self._last, self._saved_at = time.perf_counter(), 0
-        if self._path is not None:
-            self._identity = {
-                **files.identity(learner),
-                "mdp": mdp.fingerprint,
-                "episodes before": learner.episodes,
-                "generator": storage.fingerprint(rng.bit_generator.state),
-            }
+        files.check_savable(self._learner)
+        self._identity = {
+            **files.identity(self._learner),
+            "mdp": score.mdp.fingerprint,
+            "episodes before": self._learner.episodes,
+            "generator": storage.fingerprint(rng.bit_generator.state),
+            "began as": files.note_state(self._learner) if self._learner.episodes else None,
+        }
+
+    def __enter__(self):
+        if self._path.is_dir():
+            raise IsADirectoryError(f"{self._path} is a directory; `file` must name a file to keep the run in")
+        self._lock = storage.locked(self._path)
+        try:
+            self._lock.__enter__()
+        except storage.InUseError:
+            raise
+        except OSError as error:
+            raise type(error)(f"{self._path} cannot be written: {error.strerror or error}") from None
+        return self
+
+    def __exit__(self, *exception):
+        return self._lock.__exit__(*exception)
 
     def resume(self, measure_at: np.ndarray) -> files.RunState:
         """Where the run of the file was, with learner and generator as they were then; the start without a file."""
-        if self._path is None or not self._path.exists():
+        if not self._path.exists():
             return files.RunState(rng=self._rng)
         stored = files.read_identity(self._path)
         expected = dict(self._identity)
-        if self._learner.episodes == stored.get("episodes after"):  # the learner itself, after an interruption
-            del expected["episodes before"], expected["generator"]
+        if self._learner.episodes and files.saved_as(self._learner) == stored.get("state"):
+            del expected["episodes before"], expected["generator"], expected["began as"]  # it goes on from there
         files.refuse_other_run(self._path, files.differences(stored, expected))
-        learner, at = files.load_run(self._path, self._learner.tree)
+        saved, at = files.load_run(self._path, self._learner, self._score.mdp)
         measured = [row[0] for row in at.rows]
         if measured != measure_at[measure_at <= at.done].tolist() or at.done > measure_at[-1]:
             asked = f"{len(measure_at)} measurements up to episode {measure_at[-1]:,}"
@@ -183,7 +207,8 @@ class _Kept:
                 self._path, [f"its {at.done:,} episodes were not measured at those of this run, {asked}"]
             )
         self._identity = {name: stored[name] for name in self._identity}
-        self._learner.take_over(learner)
+        files.take_over(self._learner, saved)
+        self._score.go_on_with(at.values)
         self._rng.bit_generator.state = at.rng.bit_generator.state
         at.rng, self._saved_at = self._rng, at.done
         return at
@@ -193,9 +218,18 @@ class _Kept:
             self.save(at)
 
     def save(self, at: files.RunState) -> None:
-        if self._path is not None and at.done > self._saved_at:
-            files.save(self._path, {**self._identity, "episodes after": self._learner.episodes}, self._learner, at)
-            self._last, self._saved_at = time.perf_counter(), at.done
+        """Writes the file if there is news. A disk that is full costs the file, not the run."""
+        if at.done > self._saved_at:
+            at.values = self._score.values
+            try:
+                files.save(self._path, self._identity, self._learner, at)
+                self._saved_at = at.done
+            except OSError as error:
+                warnings.warn(
+                    f"the run could not be kept in {self._path} after {at.done:,} episodes: {error}; it goes on",
+                    stacklevel=3,
+                )
+            self._last = time.perf_counter()
 
 
 def run_until_stopped(
@@ -219,6 +253,8 @@ def run_until_stopped(
       The Result: how many episodes it took, and the exact value of the policy that the learner recommends.
     """
     score = Score(learner, mdp)
+    if max_episodes is None and type(learner).stopped is Learner.stopped:
+        raise ValueError(f"{type(learner).__name__} never stops by itself: give max_episodes, or use run")
     limit = _MAX_EPISODES if max_episodes is None else checks.whole_number("max_episodes", max_episodes)
     rng = _environment_rng(rng, learner)
     done, start = 0, time.perf_counter()
@@ -238,14 +274,21 @@ def _environment_rng(rng, learner) -> np.random.Generator:
     if isinstance(rng, np.random.Generator):
         return rng
     if rng is not None:
-        return np.random.default_rng(rng)
+        try:
+            return np.random.default_rng(rng)
+        except (TypeError, ValueError):
+            raise ValueError(f"rng must be a numpy Generator or a seed, whole and not negative, not {rng!r}") from None
     return np.random.default_rng(learner.seed if learner.episodes == 0 else [learner.seed, learner.episodes])
 
 
 def _checked_measurements(measure_at, episodes: int) -> np.ndarray:
     if measure_at is None:
         return log_spaced(episodes)
-    measure_at = np.unique(np.asarray(measure_at, np.int64))
-    if len(measure_at) == 0 or measure_at[0] < 1 or measure_at[-1] > episodes:
-        raise ValueError(f"measure_at must hold episodes from 1 to {episodes}")
+    given = np.asarray(measure_at)
+    numbers = given.ndim == 1 and given.dtype.kind in "iuf" and bool(np.all(np.isfinite(given)))
+    if not (
+        numbers and len(given) and np.all(given == np.floor(given)) and 1 <= given.min() <= given.max() <= episodes
+    ):
+        raise ValueError(f"measure_at must hold episodes from 1 to {episodes}, not {measure_at!r}")
+    measure_at = np.unique(given.astype(np.int64))
     return measure_at if measure_at[-1] == episodes else np.append(measure_at, episodes)

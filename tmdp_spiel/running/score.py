@@ -22,6 +22,8 @@ class Score:
     """
 
     def __init__(self, learner: Learner, mdp: TreeMDP):
+        if not isinstance(mdp, TreeMDP):
+            raise TypeError(f"a learner is played against a TreeMDP, as build_tree makes, not a {type(mdp).__name__}")
         check_same_tree(learner, mdp.tree)
         self.learner, self.mdp = learner, mdp
         self.best_value = float(mdp.to_utility(mdp.scaled_best_value))
@@ -48,6 +50,15 @@ class Score:
         """V(pi*) - V(learner.recommend()), exactly."""
         return max(self.best_value - self.recommended_value(), 0.0)
 
+    @property
+    def values(self):
+        """What is kept up to date between two pieces, for a file: going on with it gives the same sums to the last bit."""
+        return self._current_values()
+
+    def go_on_with(self, values) -> None:
+        """Takes the values that were kept when the learner was where it is now."""
+        self._values, self._valued_after = values, self.learner.episodes
+
     def _current_values(self):
         if self._valued_after != self.learner.episodes:
             self._values = self.learner.new_values(self.mdp)
@@ -57,10 +68,8 @@ class Score:
 
 def check_same_tree(learner: Learner, other: DecisionTree) -> None:
     """Raises an error if the learner was made for another tree."""
-    tree = learner.tree
-    same = tree is other or all(
-        np.array_equal(getattr(tree, name), getattr(other, name))
-        for name in ("first_sequence", "first_child", "action")
-    )
-    if not same:
-        raise ValueError(f"the learner was made for another tree: {tree!r}, not {other!r}")
+    if not isinstance(learner, Learner):
+        what = f"the class {learner.__name__}" if isinstance(learner, type) else f"a {type(learner).__name__}"
+        raise TypeError(f"what plays must be a learner, such as UCBT(mdp.tree), not {what}")
+    if not learner.tree.has_the_states_of(other):
+        raise ValueError(f"the learner was made for another tree: {learner.tree!r}, not {other!r}")

@@ -16,7 +16,7 @@ from open_spiel.python.algorithms import exploitability as exploitability_lib
 from tmdp_spiel.spiel.build import DEFAULT_MAX_NODES, build_decision_tree
 from tmdp_spiel.spiel.enumerations import enumeration_of
 from tmdp_spiel.spiel.load_game import load_game
-from tmdp_spiel.trees import storage
+from tmdp_spiel.trees import checks, storage
 
 DEFAULT_ITERATIONS = 1000
 
@@ -57,8 +57,8 @@ def equilibrium(game, iterations: int = DEFAULT_ITERATIONS, *, max_nodes: int = 
     shipped = enumeration_of(game).equilibrium(game)
     if shipped is not None:
         return shipped
-    if isinstance(iterations, bool) or int(iterations) != iterations or iterations < 1:
-        raise ValueError(f"iterations must be a whole number of at least 1, not {iterations}")
+    if not (checks.is_whole(iterations) and iterations >= 1):
+        raise ValueError(f"iterations must be a whole number of at least 1, not {iterations!r}")
     key = {
         "game": str(game),
         "iterations": int(iterations),

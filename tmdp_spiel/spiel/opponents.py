@@ -9,6 +9,7 @@ import pyspiel
 from open_spiel.python import policy as policy_lib, rl_agent
 from open_spiel.python.bots import policy as policy_bot
 
+from tmdp_spiel.spiel.load_game import load_game
 from tmdp_spiel.trees import checks
 
 _TOLERANCE = 1e-6
@@ -19,9 +20,9 @@ def uniform(game: pyspiel.Game) -> policy_lib.Policy:
     """The policy that plays every legal action with the same probability.
 
     Args:
-        game: what load_game returns.
+        game: anything that load_game takes.
     """
-    return policy_lib.UniformRandomPolicy(game)
+    return policy_lib.UniformRandomPolicy(load_game(game))
 
 
 def check_player(game: pyspiel.Game, player: int) -> int:
@@ -152,7 +153,7 @@ class FixedOpponents:
 
 
 # Policies that look up an information state, or know only the legal actions: they answer in one way.
-_TABLES = (policy_lib.TabularPolicy, policy_lib.UniformRandomPolicy, pyspiel.TabularPolicy, pyspiel.UniformRandomPolicy)
+_TABLES = (policy_lib.TabularPolicy, policy_lib.UniformRandomPolicy, pyspiel.TabularPolicy)
 
 
 def _is_table(source) -> bool:

@@ -63,13 +63,21 @@ def read_policy(path, game: pyspiel.Game) -> FilePolicy:
         path: of JSON, {information state: {action: probability}}, as write_policy writes it.
         game: the game that the policy is for.
     """
+    game = load_game(game)
     try:
-        document = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+        document = json.loads(pathlib.Path(path).read_text(encoding="utf-8"), object_pairs_hook=_without_twins)
         table = {
             state: {int(action): float(probability) for action, probability in _pairs(distribution)}
             for state, distribution in document.items()
         }
-    except (ValueError, TypeError, AttributeError) as error:
+        for state, distribution in document.items():
+            if len(table[state]) < len(distribution):
+                raise ValueError(f"an action of {state!r} is there twice: {list(distribution)}")
+    except FileNotFoundError:
+        raise FileNotFoundError(f"there is no policy file {path}") from None
+    except OSError as error:
+        raise type(error)(f"the policy file {path} cannot be read: {error.strerror or error}") from None
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(
             f"{path} is not a policy file, JSON of the form {{information state: {{action: probability}}}} ({error})"
         ) from None
@@ -78,6 +86,16 @@ def read_policy(path, game: pyspiel.Game) -> FilePolicy:
 
 def _pairs(distribution):
     return distribution.items() if isinstance(distribution, dict) else distribution
+
+
+def _without_twins(pairs: list[tuple]) -> dict:
+    """JSON would read a state or an action that is there twice as the last one alone."""
+    found: dict = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"{key!r} is there twice")
+        found[key] = value
+    return found
 
 
 def write_policy(path, tree: DecisionTree, plan) -> None:

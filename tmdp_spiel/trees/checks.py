@@ -6,26 +6,26 @@ import math
 import numbers
 
 
-def _is_number(value) -> bool:
+def is_number(value) -> bool:
     """Whether it is a real number, of Python or NumPy; truth values are none."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 def is_whole(value) -> bool:
     """Whether it is a whole number, also one written as 3.0; truth values are none."""
-    return _is_number(value) and math.isfinite(value) and int(value) == value
+    return is_number(value) and math.isfinite(value) and int(value) == value
 
 
 def probability(name: str, value: float) -> float:
     """The value, if it lies strictly between 0 and 1."""
-    if not (_is_number(value) and 0 < value < 1):
+    if not (is_number(value) and 0 < value < 1):
         raise ValueError(f"{name} must lie strictly between 0 and 1, not {value!r}")
     return float(value)
 
 
 def positive(name: str, value: float) -> float:
     """The value, if it is a finite number above zero."""
-    if not (_is_number(value) and math.isfinite(value) and value > 0):
+    if not (is_number(value) and math.isfinite(value) and value > 0):
         raise ValueError(f"{name} must be a positive number, not {value!r}")
     return float(value)
 

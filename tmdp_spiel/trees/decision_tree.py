@@ -295,6 +295,16 @@ class DecisionTree:
             raise ValueError("this tree was made without information-state strings")
         return self.names
 
+    def has_the_states_of(self, other: DecisionTree) -> bool:
+        """Whether both are trees of one player with the same states, actions and successors, so that plans fit both."""
+        return self is other or (
+            self.player == other.player
+            and all(
+                np.array_equal(getattr(self, name), getattr(other, name))
+                for name in ("first_sequence", "first_child", "action")
+            )
+        )
+
     def legal_actions(self, state: int) -> np.ndarray:
         """The game's actions of a state, in the order that plans index."""
         return self.action[self.first_sequence[state] : self.first_sequence[state + 1]]

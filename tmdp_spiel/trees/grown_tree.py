@@ -282,6 +282,52 @@ class GrownTree(DecisionTree):
         """A hash of the tree as it is now."""
         return storage.fingerprint(*self.links, self.action, self.player, self.min_utility, self.max_utility)
 
+    def grown(self) -> dict:
+        """All that the tree is made of, in numbers, strings and arrays: what was met, in its order."""
+        self._link()
+        states = self._states
+        facts = ("player", "min_utility", "max_utility", "max_states", "new_states", "game_string")
+        return {
+            "facts": {name: getattr(self, name) for name in facts},
+            "strings": [self.names.string(state) for state in range(states)],
+            "parents": self._arrays.parent[:states].copy(),
+            "legal": np.diff(self._arrays.first_sequence[: states + 1]),
+            "actions": self._arrays.action[ROOT + 1 : self._end].copy(),
+            "can_end": self._arrays.can_end[: self._end].copy(),
+            "root_can_end": self.root_can_end,
+            "is_full": self.is_full,
+            "room": list(self._room),
+        }
+
+    @classmethod
+    def regrown(cls, grown: dict) -> GrownTree:
+        """The tree that grown() was asked of; ValueError if it is not what that gives."""
+        try:
+            tree = cls(**grown["facts"])
+            tree._regrow(grown["strings"], grown["parents"], grown["legal"], grown["actions"])
+            if len(grown["can_end"]) != tree._end or grown["can_end"].dtype != np.bool_:
+                raise ValueError("can_end does not fit the sequences")
+            tree._arrays.can_end[: tree._end] = grown["can_end"]
+            tree.root_can_end, tree.is_full = bool(grown["root_can_end"]), bool(grown["is_full"])
+            room = Room(*grown["room"])
+            if any(not (have <= kept <= 4 * max(have, 4)) for kept, have in zip(room, tree.room)):
+                raise ValueError(f"room {room} is not that of a tree of this size")
+            tree._set_room(room, tree._arrays)
+        except (KeyError, TypeError, AttributeError, IndexError) as error:
+            raise ValueError(f"this is not a tree that grew: {error!r}") from error
+        return tree
+
+    def _regrow(self, strings: list[str], parents: np.ndarray, legal: np.ndarray, actions: np.ndarray) -> None:
+        ends = np.cumsum(legal)
+        if len({len(strings), len(parents), len(legal)}) > 1 or (ends[-1] if len(ends) else 0) != len(actions):
+            raise ValueError("strings, parents and actions do not fit together")
+        for string, parent, number, end in zip(strings, parents.tolist(), legal.tolist(), ends.tolist()):
+            known = (parent, string) in self._numbers
+            if known or not isinstance(string, str) or number < 1 or not ROOT <= parent < self._end:
+                raise ValueError(f"state {self._states} cannot follow sequence {parent}, or is there twice")
+            self._add(parent, string, tuple(actions[end - number : end].tolist()))
+        self._link()
+
     def take_over(self, other: GrownTree) -> None:
         """Goes on as the other tree."""
         self.__setstate__(other.__getstate__())

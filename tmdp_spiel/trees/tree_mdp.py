@@ -175,6 +175,8 @@ class TreeMDP:
     def sample(self, plan, rng: np.random.Generator) -> tuple[int, float]:
         """Plays one episode: the sequence it ended on (num_sequences for the root) and its return in [0, 1]."""
         plan = self.tree.check_plan(plan)
+        if not isinstance(rng, np.random.Generator):
+            raise TypeError(f"rng must be a numpy Generator, as numpy.random.default_rng(seed) makes, not {rng!r}")
         if plan.dtype == PLAN_DTYPE:
             ended_on, outcome = walk.sample_deterministic(self.tree.links, self.chances, plan, rng.random())
         else:

@@ -15,6 +15,7 @@ from tmdp_spiel.spiel.load_game import load_game
 from tmdp_spiel.spiel.representatives import representative_states
 from tmdp_spiel.spiel.table.bot import TreeBot
 from tmdp_spiel.spiel.table.seat import Seat
+from tmdp_spiel.trees import storage
 from tmdp_spiel.trees.decision_tree import DecisionTree
 
 
@@ -82,14 +83,12 @@ class TreeAgent(rl_agent.AbstractAgent):
 
     def save(self, path) -> None:
         """Writes what was learned to a file, whole or not at all."""
-        files.save(path, files.identity(self.learner), self.learner, self._seat.rng)
+        with storage.locked(path):
+            files.save(path, files.identity(self.learner), self.learner, self._seat.rng)
 
     def restore(self, path) -> None:
-        """Goes on from a saved file of an agent for the same game and player. Like any pickle, it must be trusted."""
-        learner, rng = files.load(path, self.learner.tree)
-        if not isinstance(rng, np.random.Generator):
-            raise ValueError(f"{path} is not the file of an agent: it holds a learner alone, or a run of one")
-        self._seat.learner, self._seat.rng = learner, rng
+        """Goes on from a saved file of an agent for the same game and player."""
+        self._seat.learner, self._seat.rng = files.load_agent(path, self.learner)
         self._seat.abandon()
 
     def _state(self, observations) -> int:
