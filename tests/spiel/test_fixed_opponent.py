@@ -1,7 +1,9 @@
 """The fixed-opponent game, driven by OpenSpiel's own tests, best responses and solvers."""
 
 import copy
+import gc
 import pickle
+import weakref
 
 import numpy as np
 import pyspiel
@@ -153,3 +155,18 @@ def test_unsupported_games(name):
     game = ts.load_game(name)
     with pytest.raises(ValueError, match="mean-field|probabilities"):
         ts.fixed_opponent_game(game, 0, ts.uniform(game))
+
+
+def test_opponents_go_with_the_last_game_that_needs_them():
+    game = ts.load_game("kuhn")
+    made = ts.fixed_opponent_game(game, 0, ts.uniform(game))
+    opponents, state = weakref.ref(made.opponents), made.new_initial_state()
+    text = str(made)
+    del made
+    gc.collect()
+    assert state.get_game().opponents is opponents() and pyspiel.load_game(text) is not None
+    del state
+    gc.collect()
+    assert opponents() is None
+    with pytest.raises(Exception, match="no fixed opponent"):
+        pyspiel.load_game(text)

@@ -10,6 +10,7 @@ from open_spiel.python.algorithms import best_response
 from open_spiel.python.bots import policy as policy_bot, uniform_random
 
 import tmdp_spiel as ts
+from tmdp_spiel.spiel.live import LiveGame
 
 KUHN = pyspiel.load_game("kuhn_poker")
 
@@ -175,6 +176,29 @@ def test_averages_are_those_of_the_answers():
     with pytest.raises(ValueError, match=r"\{0: 1, 1: 0\}, then \{0: 0, 1: 1\}"):
         ts.build_tree(KUHN, 0, Alternating(KUHN, [1]))
     assert_same_mdp(ts.build_tree(KUHN, 0, Alternating(KUHN, [1]), queries=4), ts.build_tree(KUHN, 0, ts.uniform(KUHN)))
+
+
+class Moody(policy_lib.Policy):
+    """Always one action, but any: on average the uniform policy."""
+
+    def __init__(self, game):
+        super().__init__(game, [0, 1])
+        self._rng = np.random.default_rng(4)
+
+    def action_probabilities(self, state, player_id=None):
+        chosen = self._rng.integers(len(state.legal_actions()))
+        return {action: float(at == chosen) for at, action in enumerate(state.legal_actions())}
+
+
+def test_at_a_live_table_answers_that_change_are_not_frozen():
+    game = LiveGame(KUHN, 0, Moody(KUHN), seed=2)
+    learner = ts.UCT(game.tree)
+    game.play(learner, 500)
+    uniform = LiveGame(KUHN, 0, ts.uniform(KUHN), tree=game.tree, seed=3)
+    plan = learner.recommend()
+    ours, theirs = game.measure(plan, 4000), uniform.measure(plan, 4000)
+    assert ours.mean() == pytest.approx(theirs.mean(), abs=5 * np.sqrt((ours.var() + theirs.var()) / 4000))
+    assert game.seats.changing == {1} and not uniform.seats.changing
 
 
 class Peeking(policy_lib.Policy):

@@ -6,7 +6,9 @@ Players keep their numbers and utilities. `pyspiel.convert_to_cached_tree` makes
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
+import weakref
 
 import numpy as np
 import pyspiel
@@ -16,8 +18,18 @@ from tmdp_spiel.spiel.load_game import load_game
 from tmdp_spiel.spiel.opponents import FixedOpponents, check_player
 
 _SHORT_NAME = "python_fixed_opponent"
-_PROBLEMS: dict[str, tuple[pyspiel.Game, int, FixedOpponents]] = {}
 _NUMBERS = itertools.count()
+
+
+@dataclasses.dataclass
+class _Problem:
+    base: pyspiel.Game
+    player: int
+    opponents: FixedOpponents
+
+
+# By the parameter that stands for them in the game's string; they go with the last game and state that need them.
+_PROBLEMS: weakref.WeakValueDictionary[str, _Problem] = weakref.WeakValueDictionary()
 
 
 def fixed_opponent_game(game, player: int, opponent) -> pyspiel.Game:
@@ -33,21 +45,24 @@ def fixed_opponent_game(game, player: int, opponent) -> pyspiel.Game:
     game = load_game(game)
     check_supported(game)
     player = check_player(game, player)
-    problem = f"{game.get_type().short_name}_{next(_NUMBERS)}"
-    _PROBLEMS[problem] = (game, player, FixedOpponents(game, player, opponent))
-    return FixedOpponentGame({"problem": problem})
+    name = f"{game.get_type().short_name}_{next(_NUMBERS)}"
+    problem = _PROBLEMS[name] = _Problem(game, player, FixedOpponents(game, player, opponent))
+    made = FixedOpponentGame({"problem": name})
+    assert made.problem is problem
+    return made
 
 
 class FixedOpponentGame(pyspiel.Game):
     """See fixed_opponent_game."""
 
     def __init__(self, params=None):
-        problem = (params or {}).get("problem", "")
-        if problem not in _PROBLEMS:
+        name = (params or {}).get("problem", "")
+        self.problem = _PROBLEMS.get(name)
+        if self.problem is None:
             raise ValueError(
-                f"no fixed opponent {problem!r} in this process; make the game with tmdp_spiel.fixed_opponent_game"
+                f"no fixed opponent {name!r} in this process; make the game with tmdp_spiel.fixed_opponent_game"
             )
-        self.base, self.player, self.opponents = _PROBLEMS[problem]
+        self.base, self.player, self.opponents = self.problem.base, self.problem.player, self.problem.opponents
         most_actions = max(self.base.num_distinct_actions(), self.base.max_chance_outcomes())
         info = pyspiel.GameInfo(
             num_distinct_actions=self.base.num_distinct_actions(),
@@ -58,7 +73,7 @@ class FixedOpponentGame(pyspiel.Game):
             utility_sum=self.base.utility_sum(),
             max_game_length=self.base.max_game_length(),
         )
-        super().__init__(_game_type(self.base.get_type()), info, {"problem": problem})
+        super().__init__(_game_type(self.base.get_type()), info, {"problem": name})
 
     def new_initial_state(self):
         return FixedOpponentState(self, self.base.new_initial_state())

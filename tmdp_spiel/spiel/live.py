@@ -158,6 +158,8 @@ class LiveGame:
             node.kind, node.value, node.state = _END, state.player_return(self.player), None
         else:
             drawn = Draw(state.chance_outcomes()) if actor == _CHANCE else self.seats.draw(state)
+            if actor in self.seats.changing:
+                return None
             node.kind, node.actions, node.cumulative = _DRAWN, drawn.actions, drawn.cumulative
         if node.kind != _END:
             node.after = [None] * len(node.actions)

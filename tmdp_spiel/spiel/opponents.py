@@ -12,8 +12,13 @@ from open_spiel.python.bots import policy as policy_bot
 from tmdp_spiel.spiel.load_game import load_game
 from tmdp_spiel.trees import checks
 
+_ASKED_AGAIN = 4
 _TOLERANCE = 1e-6
 _COARSE_TOLERANCE = 0.02  # a few probabilities in bfloat16
+
+
+class NotAPolicyError(ValueError):
+    """What was given as an opponent's policy answers otherwise from query to query, or sees what its player cannot."""
 
 
 def uniform(game: pyspiel.Game) -> policy_lib.Policy:
@@ -71,7 +76,7 @@ class FixedOpponents:
         self.depending_on_history = {
             other for other, source in sources.items() if getattr(source, "depends_on_history", False)
         }
-        self._tables = {other for other, source in sources.items() if _is_table(source)}
+        self._tables = {other for other, source in sources.items() if is_table(source)}
         self._every_history = every_history and queries is None
         self._queries = None if queries is None else checks.whole_number("queries", queries)
         self._game_type = game.get_type()
@@ -92,7 +97,7 @@ class FixedOpponents:
         elif self._every_history and other not in self._tables:
             again = self.read(state)
             if _differ(distribution, again):
-                raise ValueError(
+                raise NotAPolicyError(
                     f"player {other}'s policy looks at what the player cannot see: at its state {key[1]!r} it answers "
                     f"{_brief(distribution)} after one history and {_brief(again)} after another. If it looks at the "
                     "player's own past, which the strings of this game may forget, say so by depends_on_history = True"
@@ -108,13 +113,20 @@ class FixedOpponents:
         if other not in self._tables:
             again = self.read(state)
             if _differ(first, again):
-                raise ValueError(
+                raise NotAPolicyError(
                     f"player {other}'s answers change from query to query: at its state {key!r} {_brief(first)}, then "
                     f"{_brief(again)}. That is a search, not a policy, and a tree of single answers would be that of "
                     "another opponent. Play it live (exploit takes bots), or give queries=, the number of answers to "
                     "average at each state: then nothing is exact"
                 )
         return first
+
+    def answers_otherwise(self, state: pyspiel.State) -> bool:
+        """Whether answers at one state differ; a table is not asked."""
+        if state.current_player() in self._tables:
+            return False
+        first = self.read(state)
+        return any(_differ(first, self.read(state)) for _ in range(_ASKED_AGAIN))
 
     def read(self, state: pyspiel.State) -> list[tuple[int, float]]:
         """The same, asked anew."""
@@ -156,7 +168,8 @@ class FixedOpponents:
 _TABLES = (policy_lib.TabularPolicy, policy_lib.UniformRandomPolicy, pyspiel.TabularPolicy)
 
 
-def _is_table(source) -> bool:
+def is_table(source) -> bool:
+    """Whether it can answer in one way only at an information state."""
     return any(
         isinstance(source, kind) and type(source).action_probabilities is kind.action_probabilities for kind in _TABLES
     )

@@ -38,7 +38,8 @@ class OtherSeats:
     """Moves for the players other than `player`; if that is None, for those of the mapping `opponent`.
 
     opponent: a policy or a bot for all of them, or a mapping from player to policy or bot. A policy, in any form that
-    OpenSpiel has, is asked once at every information state that is visited, and its answer remembered. A bot needs no
+    OpenSpiel has, is asked at every information state that is visited, and its answer remembered; unless it answers
+    otherwise when it is asked again, as a search does: then it is asked at every visit. A bot needs no
     more than step(); restart_at and inform_action are called where it has them. A bot in several seats is one bot.
     """
 
@@ -57,11 +58,12 @@ class OtherSeats:
         }
         self._game, self._game_type = game, game.get_type()
         self._draws: dict[tuple[int, str], Draw] = {}
+        self.changing: set[int] = set()  # whose answers change from query to query
 
     @property
     def all_known(self) -> bool:
         """Whether every other player's policy is known."""
-        return not self.bots
+        return not self.bots and not self.changing
 
     def restart(self, state: pyspiel.State) -> None:
         """A new episode begins."""
@@ -83,14 +85,20 @@ class OtherSeats:
     def draw(self, state: pyspiel.State) -> Draw:
         """The distribution of the player who is to act, whose policy is known."""
         other = state.current_player()
-        if other in self._at_random or other in self._policies.depending_on_history:
+        if other in self._at_random or other in self.changing or other in self._policies.depending_on_history:
             return self._ask(state, other)
         key = (other, state_key(state, other, self._game_type))
         draw = self._draws.get(key)
         if draw is None:
             if len(self._draws) >= _MOST_REMEMBERED:
                 self._draws.clear()
-            draw = self._draws[key] = self._ask(state, other)
+            draw = self._ask(state, other)
+            with self.naming(other, state):
+                if self._policies.answers_otherwise(state):
+                    self.changing.add(other)
+                    self._draws.clear()
+                    return draw
+            self._draws[key] = draw
         return draw
 
     def _ask(self, state: pyspiel.State, other: int) -> Draw:

@@ -105,7 +105,8 @@ class GrownTree(DecisionTree):
         )
         if old is not None:
             for array, old_array in zip(self._arrays, old):
-                array[: len(old_array)] = old_array
+                size = min(len(array), len(old_array))
+                array[:size] = old_array[:size]
         self._look()
 
     def _look(self) -> None:
@@ -310,8 +311,10 @@ class GrownTree(DecisionTree):
             tree._arrays.can_end[: tree._end] = grown["can_end"]
             tree.root_can_end, tree.is_full = bool(grown["root_can_end"]), bool(grown["is_full"])
             room = Room(*grown["room"])
-            if any(not (have <= kept <= 4 * max(have, 4)) for kept, have in zip(room, tree.room)):
-                raise ValueError(f"room {room} is not that of a tree of this size")
+            needed = Room(tree._states, tree._end, tree._end, tree._horizon, tree._most_children)
+            for kept, need, least in zip(room, needed, _LEAST_ROOM):
+                if not (type(kept) is int and max(need, least) <= kept <= 4 * max(need, least)):
+                    raise ValueError(f"room {room} is not that of a tree of this size")
             tree._set_room(room, tree._arrays)
         except (KeyError, TypeError, AttributeError, IndexError) as error:
             raise ValueError(f"this is not a tree that grew: {error!r}") from error

@@ -179,8 +179,9 @@ def replacing(path, mode: str = "w"):
 
 
 def write_checked_json(path, document) -> None:
-    """Writes a JSON document with its checksum, atomically."""
+    """Writes a JSON document with its checksum, atomically; what killed processes left of that is removed."""
     body = json.dumps(document)
+    remove_unfinished(path)
     with replacing(path) as file:
         file.write(f"{hashlib.sha256(body.encode()).hexdigest()}\n{body}")
 

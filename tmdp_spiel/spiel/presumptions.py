@@ -1,0 +1,43 @@
+"""What a certificate presumes, as far as it can be checked.
+
+Certified numbers hold for a learner that has learned from this opponent alone, in episodes that were played by the rules,
+against an opponent that plays one policy in all of them. The last cannot be proven by playing; that it does not hold can
+show.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tmdp_spiel.algorithms.learner import Learner
+from tmdp_spiel.trees.decision_tree import DecisionTree
+
+_STANDARD_ERRORS = 4.0  # apart by chance once in 16,000 times
+
+
+class OpponentChangesWarning(UserWarning):
+    """The opponent seems to play otherwise than it did before; certified numbers presume that it does not."""
+
+
+def check_new_learner(learner: Learner, tree: DecisionTree) -> None:
+    """Refuses a learner of another tree or player, and one that has learned before: its bounds would be of that."""
+    if not isinstance(learner, Learner):
+        what = f"the class {learner.__name__}" if isinstance(learner, type) else f"a {type(learner).__name__}"
+        raise TypeError(f"a response is learned by a learner, such as BettingUCRL(tree), not by {what}")
+    if not learner.tree.has_the_states_of(tree):
+        raise ValueError(f"the learner was made for another tree: {learner.tree!r}, not {tree!r}")
+    if learner.episodes:
+        raise ValueError(
+            f"the learner has learned from {learner.episodes:,} episodes already, perhaps against another opponent: "
+            "what it certifies would not be of this one; make a new learner"
+        )
+
+
+def seems_to_change(early: np.ndarray, late: np.ndarray) -> bool:
+    """Whether returns of one policy, early and late, differ by more than chance explains: means 4 standard errors apart."""
+    if min(len(early), len(late)) < 2:
+        return False
+    error = math.sqrt(early.var(ddof=1) / len(early) + late.var(ddof=1) / len(late))
+    return bool(abs(early.mean() - late.mean()) > _STANDARD_ERRORS * error)
