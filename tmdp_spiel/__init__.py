@@ -7,6 +7,7 @@ if not (_pathlib.Path(__file__).parent / "games").is_dir():  # in a checkout, ga
 
 import tmdp_spiel.games  # noqa: F401 (registers them)
 from tmdp_spiel.algorithms.amb import AMB
+from tmdp_spiel.algorithms.balanced_levels import BalancedLevels
 from tmdp_spiel.algorithms.betting_ucrl import BettingUCRL
 from tmdp_spiel.algorithms.bpi_ucrl import BPIUCRL
 from tmdp_spiel.algorithms.learner import Learner
@@ -41,6 +42,9 @@ from tmdp_spiel.trees.random_tree import random_tree_mdp
 from tmdp_spiel.trees.tree_mdp import TreeMDP
 from tmdp_spiel.version import __version__
 
+# What we recommend where nothing is known of the game: the class, default_learner(tree, seed=0).
+default_learner = BalancedLevels
+
 __all__ = [
     "AMB",
     "BPIUCRL",
@@ -51,6 +55,7 @@ __all__ = [
     "PSRL",
     "UCBT",
     "UCT",
+    "BalancedLevels",
     "BettingUCRL",
     "DecisionTree",
     "EpisodeTooLongError",
@@ -70,6 +75,7 @@ __all__ = [
     "build_decision_tree",
     "build_tree",
     "certify",
+    "default_learner",
     "equilibrium",
     "exploit",
     "fixed_opponent_game",

@@ -9,10 +9,11 @@ from tmdp_spiel.algorithms.learner import Learner
 
 
 def catalogue() -> dict[str, type[Learner]]:
-    """All learners, in the order in which the package lists them."""
+    """All learners under their own names, in the order in which the package lists them."""
     import tmdp_spiel  # the namespace is complete only once the package is loaded
 
-    return {name: value for name, value in vars(tmdp_spiel).items() if _is_algorithm(value)}
+    public = vars(tmdp_spiel).items()
+    return {name: value for name, value in public if _is_algorithm(value) and name == value.__name__}
 
 
 def _is_algorithm(value) -> bool:

@@ -1,0 +1,372 @@
+"""Balanced levels: several degrees of optimism on shared counts, played in turn as their regrets are balanced.
+
+At level b, an action that was never tried at a visited state counts as b, both in the choice and in the backup:
+
+    q_b(j) = (returns of the episodes that ended on j + sum over the child states c of n(c) V_b(c)) / n(j),
+    V_b(s) = max over the actions a of q_b(s, a), or b where untried.
+
+The choice is by Thompson sampling: the largest q_b(j) + c_b sigma z / sqrt(n(j)), untried b + c_b sigma z, with z a
+standard normal draw, sigma the standard deviation of all returns so far, and c_b in proportion to b. A high level
+explores all of a small tree soon; on a large one it never ends, and only a low level ever comes to exploit. Which one
+suits is not known before, so the level of the next episode is chosen by data-driven regret balancing (D3RB of Dann,
+Pacchiano and others, NeurIPS 2023) from the returns since the episodes last doubled. All episodes feed all levels.
+
+What is recommended is one more row of the same tables, cautious instead of optimistic: untried actions do not count,
+and each mean counts `caution` standard errors less. See docs/theory.md, section 9, for what is guaranteed.
+"""
+
+from __future__ import annotations
+
+import collections
+import math
+
+import numba
+import numpy as np
+
+from tmdp_spiel.algorithms.path_learner import PathLearner, plan_values, random_plan, trace_back
+from tmdp_spiel.trees import checks, ties
+from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
+from tmdp_spiel.trees.kernels import kernel
+from tmdp_spiel.trees.tree_mdp import follow_chance
+
+_FIRST_RESTART = 64  # episodes
+_LEAST_SPREAD = 0.02  # of the returns in [0, 1]: what looks certain is doubted all the same
+
+# K levels make K + 1 rows, the last of them what is recommended; row k of state s is at s (K + 1) + k, likewise of j.
+# visits: int32[J], state_visits: int32[S], episodes through each;  sums: float64[J rows], n(j) q(j);
+# best: float64[S rows], V(s);  plans: int16[S rows], what is played where n(s) > 0;  first: int16[S], played elsewhere;
+# change: float64[rows], scratch, how much n(s) V(s) of the last state has grown
+Tables = collections.namedtuple("Tables", ["visits", "state_visits", "sums", "best", "plans", "first", "change"])
+
+# levels, noises: float64[K];  numbers, returns, guesses: float64[K], episodes, summed returns and regret coefficient of
+# each level since the last restart;  played: int64[K], episodes of each level in all;
+# overall: float64[4], all episodes, the sums of their returns and of the squares, and the episode of the next restart
+Balance = collections.namedtuple(
+    "Balance", ["levels", "noises", "numbers", "returns", "guesses", "played", "overall", "current"]
+)
+
+# caution, confidence, guess: as given to the learner
+Memory = collections.namedtuple("Memory", ["tables", "balance", "caution", "confidence", "guess", "seed", "path"])
+
+# first: float64[S + 1], true V(s) of the first plan, and V last;  rows: float64[(S + 1) rows], true V(s) of what each row
+# plays where n(s) > 0 (elsewhere it is that of the first plan), and V last;  change: float64[rows], scratch
+TrueValues = collections.namedtuple("TrueValues", ["first", "rows", "change"])
+
+
+class BalancedLevels(PathLearner):
+    """Balances levels of optimism; recommends with caution.
+
+    lowest, highest, number: the levels are that many numbers in [0, 1], from lowest to highest in equal ratios.
+    noise: c_b = noise * b.  caution: the standard errors by which a recommended mean is reduced.
+    confidence: the width of the intervals of the levels' mean returns, in standard deviations of the returns.
+    guess: the regret coefficient that every level is first credited with, likewise.
+    """
+
+    def __init__(
+        self,
+        tree,
+        *,
+        lowest: float = 0.3,
+        highest: float = 0.8,
+        number: int = 4,
+        noise: float = 0.6,
+        caution: float = 0.5,
+        confidence: float = 0.3,
+        guess: float = 0.3,
+        seed: int = 0,
+    ):
+        super().__init__(tree, seed)
+        number = checks.whole_number("number", number)
+        if not 0 < lowest <= highest <= 1:
+            raise ValueError(f"the levels must lie in (0, 1], lowest first, not from {lowest} to {highest}")
+        if not (math.isfinite(caution) and caution >= 0):
+            raise ValueError(f"caution must be a number of at least 0, not {caution}")
+        levels = np.geomspace(lowest, highest, number)
+        rows = number + 1
+        self._memory = Memory(
+            tables=Tables(
+                visits=np.zeros(tree.num_sequences, np.int32),
+                state_visits=np.zeros(tree.num_states, np.int32),
+                sums=np.zeros(tree.num_sequences * rows),
+                best=np.zeros(tree.num_states * rows),
+                plans=np.zeros(tree.num_states * rows, PLAN_DTYPE),
+                first=random_plan(tree.links, self.seed),
+                change=np.zeros(rows),
+            ),
+            balance=Balance(
+                levels=levels,
+                noises=checks.positive("noise", noise) * levels,
+                numbers=np.zeros(number),
+                returns=np.zeros(number),
+                guesses=np.zeros(number),
+                played=np.zeros(number, np.int64),
+                overall=np.zeros(4),
+                current=np.zeros(1, np.int64),
+            ),
+            caution=float(caution),
+            confidence=checks.positive("confidence", confidence),
+            guess=checks.positive("guess", guess),
+            seed=self.seed,
+            path=self._path,
+        )
+
+    @property
+    def levels(self) -> np.ndarray:
+        """The levels, the lowest first."""
+        return self._memory.balance.levels.copy()
+
+    @property
+    def played(self) -> np.ndarray:
+        """The episodes that each level has played."""
+        return self._memory.balance.played.copy()
+
+    def plan(self) -> np.ndarray:
+        return self._row(int(self._memory.balance.current[0]))
+
+    def recommend(self) -> np.ndarray:
+        return self._row(len(self._memory.balance.levels))
+
+    def _row(self, row: int) -> np.ndarray:
+        tables = self._memory.tables
+        return np.where(tables.state_visits > 0, tables.plans[row :: len(tables.change)], tables.first)
+
+    def _update(self, ended_on, value):
+        length = trace_back(self.tree.links, ended_on, self._path)
+        _take_in(self.tree.links, self._memory, length, value)
+
+    def new_values(self, mdp) -> TrueValues:
+        first = plan_values(self.tree.links, mdp.chances, self._memory.tables.first)
+        return _new_values(self.tree.links, mdp.chances, self._memory.tables, first)
+
+    def recommended_value(self, mdp, values) -> float:
+        return mdp.to_utility(float(values.rows[-1]))
+
+    def _play(self, mdp, values, rng, episodes):
+        return _play(self.tree.links, mdp.chances, self._memory, values, rng, episodes)
+
+
+@kernel
+def _normal(seed, time, key):
+    """A standard normal draw for (seed, time, key), by Box and Muller."""
+    radius = math.sqrt(-2.0 * math.log(1.0 - ties.uniform(seed, time, 2 * key)))
+    return radius * math.cos(2.0 * math.pi * ties.uniform(seed, time, 2 * key + 1))
+
+
+@kernel
+def _spread(overall):
+    """sigma: the standard deviation of the returns, that of a coin at first."""
+    if overall[0] == 0.0:
+        return 0.5
+    mean = overall[1] / overall[0]
+    return max(math.sqrt(max(overall[2] / overall[0] - mean * mean, 0.0) + 0.25 / overall[0]), _LEAST_SPREAD)
+
+
+@kernel
+def _choose_optimistic(links, memory, state, row, spread):
+    """Of a level: (V(s), the sequence of the largest draw)."""
+    tables, level, noise = memory.tables, memory.balance.levels[row], memory.balance.noises[row] * spread
+    rows, time = len(tables.change), tables.state_visits[state]
+    best, lead, largest = -np.inf, np.int64(0), -np.inf
+    for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+        number = tables.visits[j]
+        mean = tables.sums[j * rows + row] / number if number > 0 else level
+        draw = mean + noise * _normal(memory.seed, time, np.int64(j) * rows + row) / math.sqrt(max(number, 1))
+        best = max(best, mean)
+        if draw > largest:
+            lead, largest = np.int64(j), draw
+    return best, lead
+
+
+@kernel
+def _choose_cautious(links, memory, state, row, spread):
+    """Of what is recommended: (V(s), the sequence of the largest lower estimate, ties uniformly at random)."""
+    tables = memory.tables
+    rows, time = len(tables.change), tables.state_visits[state]
+    best, lead, tied = -np.inf, np.int64(0), 0
+    for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+        number = tables.visits[j]
+        if number == 0:
+            continue
+        lower = tables.sums[j * rows + row] / number - memory.caution * spread / math.sqrt(number)
+        if lower > best:
+            best, lead, tied = lower, np.int64(j), 1
+        elif lower == best:
+            tied += 1
+            if ties.uniform(memory.seed, time, np.int64(j)) * tied < 1.0:
+                lead = np.int64(j)
+    return best, lead
+
+
+@kernel
+def _choose(links, memory, state, row, spread):
+    if row < len(memory.balance.levels):
+        return _choose_optimistic(links, memory, state, row, spread)
+    return _choose_cautious(links, memory, state, row, spread)
+
+
+@kernel
+def _learn_at(links, memory, at, length, value, spread):
+    """Counts the visit of one state on the path, whose child on the path is up to date, in all rows but the plans."""
+    tables, state, j = memory.tables, memory.path.states[at], memory.path.sequences[at]
+    rows = len(tables.change)
+    tables.visits[j] += 1
+    tables.state_visits[state] += 1
+    for row in range(rows):
+        tables.sums[np.int64(j) * rows + row] += value if at == length - 1 else tables.change[row]
+
+
+@kernel
+def _choose_at(links, memory, state, row, spread):
+    """Chooses anew for one row; notes by how much n(s) V(s) has grown; returns the sequence."""
+    tables = memory.tables
+    number, cell = tables.state_visits[state], np.int64(state) * len(tables.change) + row
+    best, lead = _choose(links, memory, state, row, spread)
+    tables.change[row] = number * best - (number - 1) * tables.best[cell]
+    tables.best[cell] = best
+    tables.plans[cell] = lead - links.first_sequence[state]
+    return lead
+
+
+@kernel
+def _restart(memory, spread):
+    """Forgets the returns of the levels whenever the episodes have doubled."""
+    balance = memory.balance
+    if balance.overall[0] < balance.overall[3]:
+        return
+    balance.overall[3] = max(2.0 * balance.overall[0], _FIRST_RESTART)
+    for level in range(len(balance.levels)):
+        balance.numbers[level], balance.returns[level], balance.guesses[level] = 0.0, 0.0, memory.guess * spread
+
+
+@kernel
+def _weigh(memory, value):
+    """Data-driven regret balancing, D3RB. With U the summed return of N episodes, d the guess of a level, and
+    e = confidence sigma sqrt(ln(20 K ln t) / N), the guess of the level that played is doubled if it is refuted,
+
+        U / N + d / sqrt(N) + e < max over the levels of U / N - e,
+
+    and the next to play is the one of the smallest d sqrt(N + 1). Returns sigma.
+    """
+    balance, overall = memory.balance, memory.balance.overall
+    spread = _spread(overall)
+    if overall[0] == 0.0:
+        _restart(memory, spread)
+    played = balance.current[0]
+    overall[0] += 1.0
+    overall[1] += value
+    overall[2] += value * value
+    spread = _spread(overall)
+    balance.numbers[played] += 1.0
+    balance.returns[played] += value
+    balance.played[played] += 1
+    levels = len(balance.levels)
+    width = memory.confidence * spread * math.sqrt(math.log(20.0 * levels * math.log(overall[0] + 2.0)))
+    highest = -np.inf
+    for level in range(levels):
+        if balance.numbers[level] > 0.0:
+            mean = balance.returns[level] / balance.numbers[level]
+            highest = max(highest, mean - width / math.sqrt(balance.numbers[level]))
+    mean, root = balance.returns[played] / balance.numbers[played], math.sqrt(balance.numbers[played])
+    if mean + (balance.guesses[played] + width) / root < highest:
+        balance.guesses[played] *= 2.0
+    _restart(memory, spread)
+    least = np.inf
+    for level in range(levels):
+        potential = balance.guesses[level] * math.sqrt(balance.numbers[level] + 1.0)
+        if potential < least:
+            least, balance.current[0] = potential, level
+    return spread
+
+
+@kernel
+def _take_in(links, memory, length, value):
+    spread = _weigh(memory, value)
+    for at in range(length - 1, -1, -1):
+        _learn_at(links, memory, at, length, value, spread)
+        for row in range(len(memory.tables.change)):
+            _choose_at(links, memory, memory.path.states[at], row, spread)
+
+
+@kernel
+def _true_value(tables, values, state, row):
+    return values.rows[np.int64(state) * len(values.change) + row] if tables.state_visits[state] > 0 else values.first[state]
+
+
+@kernel
+def _true_sequence_value(links, chances, tables, values, sequence, row):
+    """Q(j) = ending value of j + sum over child states c of V(c)."""
+    total = chances.ending_value[sequence]
+    for child in range(links.first_child[sequence], links.first_child[sequence + 1]):
+        total += _true_value(tables, values, child, row)
+    return total
+
+
+@numba.njit(cache=True)
+def _new_values(links, chances, tables, first):
+    """The true values of all rows, bottom-up over the visited states."""
+    states, rows = len(links.parent), len(tables.change)
+    values = TrueValues(first, np.empty((states + 1) * rows), np.empty(rows))
+    for state in range(states - 1, -1, -1):
+        if tables.state_visits[state] > 0:
+            for row in range(rows):
+                cell = np.int64(state) * rows + row
+                j = links.first_sequence[state] + tables.plans[cell]
+                values.rows[cell] = _true_sequence_value(links, chances, tables, values, j, row)
+    for row in range(rows):
+        total = chances.ending_value[len(links.can_end)]
+        for state in range(links.first_child[0]):
+            total += _true_value(tables, values, state, row)
+        values.rows[states * rows + row] = total
+    return values
+
+
+@kernel
+def _take_in_scored(links, chances, memory, values, length, value):
+    """_take_in, with the true values brought up to date."""
+    tables, path = memory.tables, memory.path
+    rows = len(tables.change)
+    spread = _weigh(memory, value)
+    for at in range(length - 1, -1, -1):
+        state, j = np.int64(path.states[at]), np.int64(path.sequences[at])
+        _learn_at(links, memory, at, length, value, spread)
+        new = tables.state_visits[state] == 1
+        for row in range(rows):
+            cell = state * rows + row
+            before = links.first_sequence[state] + (tables.first[state] if new else tables.plans[cell])
+            old = values.first[state] if new else values.rows[cell]
+            lead = _choose_at(links, memory, state, row, spread)
+            if lead != before:
+                values.rows[cell] = _true_sequence_value(links, chances, tables, values, lead, row)
+            elif lead == j and at < length - 1:
+                values.rows[cell] = old + values.change[row]
+            else:
+                values.rows[cell] = old
+            values.change[row] = values.rows[cell] - old
+            if at == 0:
+                values.rows[len(values.rows) - rows + row] += values.change[row]
+
+
+@kernel
+def _follow(links, chances, memory, uniform):
+    """One episode of the current level from one uniform draw: fills the path; returns (its length, outcome)."""
+    tables, path = memory.tables, memory.path
+    rows, row = len(tables.change), memory.balance.current[0]
+    j, rest, length = np.int64(len(links.can_end)), uniform, 0
+    while True:
+        state, outcome, rest = follow_chance(links, chances, j, rest)
+        if outcome >= 0:
+            return length, outcome
+        action = tables.plans[np.int64(state) * rows + row] if tables.state_visits[state] > 0 else tables.first[state]
+        j = np.int64(links.first_sequence[state] + action)
+        path.states[length], path.sequences[length] = state, j
+        length += 1
+
+
+@numba.njit(cache=True)
+def _play(links, chances, memory, values, rng, number):
+    total, rows = 0.0, len(values.change)
+    for _ in range(number):
+        total += values.rows[len(values.rows) - rows + memory.balance.current[0]]
+        length, outcome = _follow(links, chances, memory, rng.random())
+        _take_in_scored(links, chances, memory, values, length, chances.outcome_return[outcome])
+    return number, total
