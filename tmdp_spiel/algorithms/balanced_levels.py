@@ -9,7 +9,7 @@ The choice is by Thompson sampling: the largest q_b(j) + c_b sigma z / sqrt(n(j)
 standard normal draw, sigma the standard deviation of all returns so far, and c_b in proportion to b. A high level
 explores all of a small tree soon; on a large one it never ends, and only a low level ever comes to exploit. Which one
 suits is not known before, so the level of the next episode is chosen by data-driven regret balancing (D3RB of Dann,
-Pacchiano and others, NeurIPS 2023) from the returns since the episodes last doubled. All episodes feed all levels.
+Gentile and Pacchiano, 2023) from the returns since the episodes last doubled. All episodes feed all levels.
 
 What is recommended is one more row of the same tables, cautious instead of optimistic: untried actions do not count,
 and each mean counts `caution` standard errors less. See docs/theory.md, section 9, for what is guaranteed.
