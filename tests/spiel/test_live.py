@@ -12,6 +12,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:the .* strings of")
 LEARNERS = {
     "AMB": {},
     "BPIUCRL": {},
+    "BalancedLevels": {},
     "BettingUCRL": {},
     "MDPGapE": {},
     "MVP": {},

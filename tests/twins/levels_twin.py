@@ -21,7 +21,7 @@ class LevelsTwin:
         self.since, self.next_restart = 0, 64
         self.guesses = [guess * 0.5] * len(levels)
         self.current = 0
-        self.first = random_plan(tree.links, seed)
+        self.first = random_plan(tree.links, seed, 0)
 
     def visits(self, sequence):
         return sum(sequence in path for path in self.sequences_of)

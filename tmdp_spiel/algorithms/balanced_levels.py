@@ -23,11 +23,10 @@ import math
 import numba
 import numpy as np
 
-from tmdp_spiel.algorithms.path_learner import PathLearner, plan_values, random_plan, trace_back
-from tmdp_spiel.trees import checks, ties
+from tmdp_spiel.algorithms.path_learner import PathLearner, plan_values, random_plan
+from tmdp_spiel.trees import checks, ties, walk
 from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
 from tmdp_spiel.trees.kernels import kernel
-from tmdp_spiel.trees.tree_mdp import follow_chance
 
 _FIRST_RESTART = 64  # episodes
 _LEAST_SPREAD = 0.02  # of the returns in [0, 1]: what looks certain is doubted all the same
@@ -66,10 +65,10 @@ class BalancedLevels(PathLearner):
         self,
         tree,
         *,
-        lowest: float = 0.3,
-        highest: float = 0.8,
-        number: int = 4,
-        noise: float = 0.6,
+        lowest: float = 0.35,
+        highest: float = 0.7,
+        number: int = 3,
+        noise: float = 0.7,
         caution: float = 0.5,
         confidence: float = 0.3,
         guess: float = 0.3,
@@ -85,12 +84,12 @@ class BalancedLevels(PathLearner):
         rows = number + 1
         self._memory = Memory(
             tables=Tables(
-                visits=np.zeros(tree.num_sequences, np.int32),
-                state_visits=np.zeros(tree.num_states, np.int32),
-                sums=np.zeros(tree.num_sequences * rows),
-                best=np.zeros(tree.num_states * rows),
-                plans=np.zeros(tree.num_states * rows, PLAN_DTYPE),
-                first=random_plan(tree.links, self.seed),
+                visits=np.zeros(tree.room.sequences, np.int32),
+                state_visits=np.zeros(tree.room.states, np.int32),
+                sums=np.zeros(tree.room.sequences * rows),
+                best=np.zeros(tree.room.states * rows),
+                plans=np.zeros(tree.room.states * rows, PLAN_DTYPE),
+                first=np.zeros(tree.room.states, PLAN_DTYPE),
                 change=np.zeros(rows),
             ),
             balance=Balance(
@@ -109,6 +108,11 @@ class BalancedLevels(PathLearner):
             seed=self.seed,
             path=self._path,
         )
+        self._prepare(0)
+
+    def _prepare(self, first):
+        for_all = random_plan(self.tree.links, self.seed, first)
+        self._memory.tables.first[first : first + len(for_all)] = for_all
 
     @property
     def levels(self) -> np.ndarray:
@@ -128,10 +132,17 @@ class BalancedLevels(PathLearner):
 
     def _row(self, row: int) -> np.ndarray:
         tables = self._memory.tables
-        return np.where(tables.state_visits > 0, tables.plans[row :: len(tables.change)], tables.first)
+        plan = np.where(tables.state_visits > 0, tables.plans[row :: len(tables.change)], tables.first)
+        return plan[: self.tree.num_states]
+
+    def chooser(self, draw):
+        tables = self._memory.tables
+        rows, current = len(tables.change), memoryview(self._memory.balance.current)
+        visits, plans, first = (memoryview(each) for each in (tables.state_visits, tables.plans, tables.first))
+        return lambda state: plans[state * rows + current[0]] if visits[state] > 0 else first[state]
 
     def _update(self, ended_on, value):
-        length = trace_back(self.tree.links, ended_on, self._path)
+        length = walk.trace_back(self.tree.links, ended_on, self._path)
         _take_in(self.tree.links, self._memory, length, value)
 
     def new_values(self, mdp) -> TrueValues:
@@ -188,12 +199,9 @@ def _choose_cautious(links, memory, state, row, spread):
         if number == 0:
             continue
         lower = tables.sums[j * rows + row] / number - memory.caution * spread / math.sqrt(number)
-        if lower > best:
-            best, lead, tied = lower, np.int64(j), 1
-        elif lower == best:
-            tied += 1
-            if ties.uniform(memory.seed, time, np.int64(j)) * tied < 1.0:
-                lead = np.int64(j)
+        takes, tied = ties.takes_lead(lower, best, tied, memory.seed, time, np.int64(j))
+        if takes:
+            best, lead = lower, np.int64(j)
     return best, lead
 
 
@@ -205,7 +213,7 @@ def _choose(links, memory, state, row, spread):
 
 
 @kernel
-def _learn_at(links, memory, at, length, value, spread):
+def _learn_at(memory, at, length, value):
     """Counts the visit of one state on the path, whose child on the path is up to date, in all rows but the plans."""
     tables, state, j = memory.tables, memory.path.states[at], memory.path.sequences[at]
     rows = len(tables.change)
@@ -282,22 +290,26 @@ def _weigh(memory, value):
 def _take_in(links, memory, length, value):
     spread = _weigh(memory, value)
     for at in range(length - 1, -1, -1):
-        _learn_at(links, memory, at, length, value, spread)
+        _learn_at(memory, at, length, value)
         for row in range(len(memory.tables.change)):
             _choose_at(links, memory, memory.path.states[at], row, spread)
 
 
 @kernel
 def _true_value(tables, values, state, row):
-    return values.rows[np.int64(state) * len(values.change) + row] if tables.state_visits[state] > 0 else values.first[state]
+    if tables.state_visits[state] > 0:
+        return values.rows[np.int64(state) * len(values.change) + row]
+    return values.first[state]
 
 
 @kernel
 def _true_sequence_value(links, chances, tables, values, sequence, row):
-    """Q(j) = ending value of j + sum over child states c of V(c)."""
+    """Q(j) = ending value of j + sum over child states c of V(c); V if j is the root."""
     total = chances.ending_value[sequence]
-    for child in range(links.first_child[sequence], links.first_child[sequence + 1]):
+    child, end = walk.children(links, sequence)
+    while child != end:
         total += _true_value(tables, values, child, row)
+        child = walk.next_child(links, child)
     return total
 
 
@@ -313,9 +325,7 @@ def _new_values(links, chances, tables, first):
                 j = links.first_sequence[state] + tables.plans[cell]
                 values.rows[cell] = _true_sequence_value(links, chances, tables, values, j, row)
     for row in range(rows):
-        total = chances.ending_value[len(links.can_end)]
-        for state in range(links.first_child[0]):
-            total += _true_value(tables, values, state, row)
+        total = _true_sequence_value(links, chances, tables, values, walk.root(links), row)
         values.rows[states * rows + row] = total
     return values
 
@@ -328,7 +338,7 @@ def _take_in_scored(links, chances, memory, values, length, value):
     spread = _weigh(memory, value)
     for at in range(length - 1, -1, -1):
         state, j = np.int64(path.states[at]), np.int64(path.sequences[at])
-        _learn_at(links, memory, at, length, value, spread)
+        _learn_at(memory, at, length, value)
         new = tables.state_visits[state] == 1
         for row in range(rows):
             cell = state * rows + row
@@ -351,9 +361,9 @@ def _follow(links, chances, memory, uniform):
     """One episode of the current level from one uniform draw: fills the path; returns (its length, outcome)."""
     tables, path = memory.tables, memory.path
     rows, row = len(tables.change), memory.balance.current[0]
-    j, rest, length = np.int64(len(links.can_end)), uniform, 0
+    j, rest, length = walk.root(links), uniform, 0
     while True:
-        state, outcome, rest = follow_chance(links, chances, j, rest)
+        state, outcome, rest = walk.follow_chance(links, chances, j, rest)
         if outcome >= 0:
             return length, outcome
         action = tables.plans[np.int64(state) * rows + row] if tables.state_visits[state] > 0 else tables.first[state]
