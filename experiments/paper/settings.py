@@ -4,10 +4,12 @@ A new algorithm takes part in a panel once its name stands in its tuple; --algor
 """
 
 # The eight panels of the paper's figure: the paper's algorithms first, then those it does not show.
-_LEDUC_GAP = ("LUCBT", "BPIUCRL", "MDPGapE", "LUCBTUniform", "UCBT", "UCT", "MVP", "PSRL")
-_RBT_GAP = ("LUCBT", "UCBT", "UCT", "OutcomeSamplingMCCFR", "OPF", "BPIUCRL", "MDPGapE", "MVP", "PSRL")
-_LEDUC_REGRET = ("UCBT", "UCT", "OutcomeSamplingMCCFR", "OPF", "MVP", "StrongEuler", "AMB", "PSRL")
-_RBT_REGRET = ("UCBT", "UCT", "OutcomeSamplingMCCFR", "OPF", "MVP", "StrongEuler", "AMB", "PSRL")
+_DEFAULT = "BalancedLevels"
+_OURS = ("BettingUCRL", _DEFAULT)
+_LEDUC_GAP = ("LUCBT", "BPIUCRL", "MDPGapE", "LUCBTUniform", "UCBT", "UCT", "MVP", "PSRL", *_OURS)
+_RBT_GAP = ("LUCBT", "UCBT", "UCT", "OutcomeSamplingMCCFR", "OPF", "BPIUCRL", "MDPGapE", "MVP", "PSRL", _DEFAULT)
+_LEDUC_REGRET = ("UCBT", "UCT", "OutcomeSamplingMCCFR", "OPF", "MVP", "StrongEuler", "AMB", "PSRL", _DEFAULT)
+_RBT_REGRET = ("UCBT", "UCT", "OutcomeSamplingMCCFR", "OPF", "MVP", "StrongEuler", "AMB", "PSRL", _DEFAULT)
 
 PANELS = (
     {"panel": "a", "measure": "value_gap", "game": "leduc", "player": 0, "algorithms": _LEDUC_GAP},

@@ -10,6 +10,8 @@ _LABELS = {
     "OutcomeSamplingMCCFR": "MCCFR",
     "BPIUCRL": "BPI-UCRL",
     "MDPGapE": "MDP-GapE",
+    "BalancedLevels": "Balanced levels",
+    "OpenSpielQLearner": "Q-learning",
 }
 
 
