@@ -12,7 +12,13 @@ def check_against_twin(mdp, episodes, seed, **settings):
     learner = ts.BalancedLevels(mdp.tree, seed=seed, **settings)
     given = learner.hyper_parameters
     twin = LevelsTwin(
-        mdp.tree, learner.levels, given["noise"] * learner.levels, given["caution"], given["confidence"], given["guess"], seed
+        mdp.tree,
+        learner.levels,
+        given["noise"] * learner.levels,
+        given["caution"],
+        given["confidence"],
+        given["guess"],
+        seed,
     )
     rng = np.random.default_rng(seed)
     for _ in range(episodes):

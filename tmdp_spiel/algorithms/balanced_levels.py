@@ -47,8 +47,8 @@ Balance = collections.namedtuple(
 # caution, confidence, guess: as given to the learner
 Memory = collections.namedtuple("Memory", ["tables", "balance", "caution", "confidence", "guess", "seed", "path"])
 
-# first: float64[S + 1], true V(s) of the first plan, and V last;  rows: float64[(S + 1) rows], true V(s) of what each row
-# plays where n(s) > 0 (elsewhere it is that of the first plan), and V last;  change: float64[rows], scratch
+# first: float64[S + 1], true V(s) of the first plan, and V last;  rows: float64[(S + 1) rows], true V(s) of what each
+# row plays where n(s) > 0 (elsewhere it is that of the first plan), and V last;  change: float64[rows], scratch
 TrueValues = collections.namedtuple("TrueValues", ["first", "rows", "change"])
 
 
@@ -145,7 +145,7 @@ class BalancedLevels(PathLearner):
         length = walk.trace_back(self.tree.links, ended_on, self._path)
         _take_in(self.tree.links, self._memory, length, value)
 
-    def new_values(self, mdp) -> TrueValues:
+    def new_values(self, mdp):
         first = plan_values(self.tree.links, mdp.chances, self._memory.tables.first)
         return _new_values(self.tree.links, mdp.chances, self._memory.tables, first)
 
