@@ -12,7 +12,7 @@ suits is not known before, so the level of the next episode is chosen by data-dr
 Gentile and Pacchiano, 2023) from the returns since the episodes last doubled. All episodes feed all levels.
 
 What is recommended is one more row of the same tables, cautious instead of optimistic: untried actions do not count,
-and each mean counts `caution` standard errors less. See docs/theory.md, section 9, for what is guaranteed.
+and each mean counts `caution` standard errors less. See docs/theory.md, section 10, for what is guaranteed.
 """
 
 from __future__ import annotations
