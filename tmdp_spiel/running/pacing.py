@@ -14,14 +14,22 @@ _SECONDS_PER_CHUNK = 0.1
 _FIRST_CHUNK = 64
 
 
-def chunks(play, marks, interruption: Interruptible, bar: tqdm.tqdm, done: int = 0, piece: int | None = None):
+def chunks(
+    play,
+    marks,
+    interruption: Interruptible,
+    bar: tqdm.tqdm,
+    done: int = 0,
+    piece: int | None = None,
+    first: int = _FIRST_CHUNK,
+):
     """Plays up to each of the marks in turn, in pieces short enough to show progress and to be interrupted.
 
     play(number) plays up to that many episodes and returns a tuple that begins with how many it played, fewer only if
     there is nothing more to play. The tuples are yielded one by one. done: the episodes played before. piece: the
-    episodes of a piece; if not given, as many as take about a tenth of a second on this machine.
+    episodes of a piece; if not given, as many as take about a tenth of a second on this machine, `first` at first.
     """
-    size = _FIRST_CHUNK if piece is None else piece
+    size = first if piece is None else piece
     for mark in marks:
         while done < mark and not interruption.asked:
             start = time.perf_counter()
