@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: run test quick check format docs wheel benchmark reproduce clean
+.PHONY: run test quick check format docs wheel benchmark campaign reproduce clean
 
 run: $(INSTALLED)
 	$(BIN)/python -m experiments.interval
@@ -40,6 +40,10 @@ wheel: $(INSTALLED)
 
 benchmark: $(INSTALLED)
 	$(BIN)/python -m experiments.benchmark
+
+# Kills, flipped bits, wrong calls and long use; about an hour.
+campaign: $(INSTALLED)
+	$(BIN)/python -m experiments.campaign
 
 # SCALE: small (minutes), medium, full, or a number in (0, 1]
 reproduce: $(INSTALLED)

@@ -16,9 +16,9 @@ from experiments.sweep.configuration import key, kind
 from experiments.sweep.names import title
 from experiments.sweep.progress import Progress
 from experiments.sweep.provenance import code
+from tmdp_spiel.running import cluster
 from tmdp_spiel.spiel.enumerations import enumeration_of
 
-_SECONDS_TO_CONNECT = 20
 _SECONDS_BETWEEN_UPDATES = 1.0
 _NO_WORKERS = (concurrent.futures.BrokenExecutor, concurrent.futures.CancelledError)
 
@@ -152,10 +152,6 @@ def _start_worker() -> None:
 
 def _connect(scheduler: str):
     try:
-        import distributed
-    except ImportError:
-        raise SweepStopped("--scheduler needs Dask: pip install 'tmdp-spiel[cluster]'") from None
-    try:
-        return distributed.Client(scheduler, timeout=_SECONDS_TO_CONNECT, set_as_default=False)
-    except (OSError, ValueError) as error:
-        raise SweepStopped(f"no Dask scheduler answers at {scheduler}: {error}") from None
+        return cluster.connect(scheduler)
+    except (ImportError, OSError) as error:
+        raise SweepStopped(str(error)) from None

@@ -110,6 +110,8 @@ class Learner(abc.ABC):
         the summed true values of their policies, on the [0, 1] scale. The episodes are those that plan(),
         mdp.sample(plan, rng) and learn() would give one by one.
         """
+        if not isinstance(mdp, TreeMDP):
+            raise TypeError(f"a learner is played against a TreeMDP, as build_tree makes, not a {type(mdp).__name__}")
         if mdp.tree is not self.tree and not mdp.tree.has_the_states_of(self.tree):
             raise ValueError(f"the learner was made for another tree: {self.tree!r}, not {mdp.tree!r}")
         if not isinstance(rng, np.random.Generator):

@@ -52,7 +52,7 @@ class Score:
 
     @property
     def values(self):
-        """What is kept up to date between two pieces, for a file: going on with it gives the same sums to the last bit."""
+        """What is kept up to date between two pieces: going on with it gives the same sums to the last bit."""
         return self._current_values()
 
     def go_on_with(self, values) -> None:

@@ -65,8 +65,8 @@ class TakenApart:
         if hasattr(value, "__dict__") and not callable(value):
             return {"object": {name: self.document(each, f"{where}.{name}") for name, each in vars(value).items()}}
         raise TypeError(
-            f"{where} is a {type(value).__name__}, which a file cannot hold: numbers, strings, arrays of numbers, NumPy "
-            "generators, and (named) tuples, lists and dicts of them can be"
+            f"{where} is a {type(value).__name__}, which a file cannot hold: numbers, strings, arrays of numbers, "
+            "NumPy generators, and (named) tuples, lists and dicts of them can be"
         )
 
     def _number_of(self, array: np.ndarray, where: str) -> int:

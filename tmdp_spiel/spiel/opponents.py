@@ -69,7 +69,8 @@ class FixedOpponents:
             unknown = [other for other in opponent if other not in range(game.num_players())]
             if unknown:
                 raise ValueError(
-                    f"opponents are given by the player's number, 0 .. {game.num_players() - 1}; there is no {unknown[0]!r}"
+                    f"opponents are given by the player's number, 0 .. {game.num_players() - 1}; there is no "
+                    f"{unknown[0]!r}"
                 )
         sources = {other: opponent[other] if isinstance(opponent, Mapping) else opponent for other in others}
         self._readers = {other: _reader(source, other) for other, source in sources.items()}

@@ -1,8 +1,8 @@
 """What a certificate presumes, as far as it can be checked.
 
-Certified numbers hold for a learner that has learned from this opponent alone, in episodes that were played by the rules,
-against an opponent that plays one policy in all of them. The last cannot be proven by playing; that it does not hold can
-show.
+Certified numbers hold for a learner that has learned from this opponent alone, in episodes that were played by the
+rules, against an opponent that plays one policy in all of them. The last cannot be proven by playing; that it does not
+hold can show.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def check_new_learner(learner: Learner, tree: DecisionTree) -> None:
 
 
 def seems_to_change(early: np.ndarray, late: np.ndarray) -> bool:
-    """Whether returns of one policy, early and late, differ by more than chance explains: means 4 standard errors apart."""
+    """Whether returns of one policy, early and late, differ by more than chance explains: by 4 standard errors."""
     if min(len(early), len(late)) < 2:
         return False
     error = math.sqrt(early.var(ddof=1) / len(early) + late.var(ddof=1) / len(late))

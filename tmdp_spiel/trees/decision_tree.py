@@ -12,7 +12,6 @@ from __future__ import annotations
 import collections
 import functools
 import math
-import pathlib
 
 import numba
 import numpy as np
@@ -374,7 +373,7 @@ class DecisionTree:
         Every file is compared with its checksum when it is first opened, and what kernels rely on is checked always.
         It is pickled as its path, and opened again, so that processes share it.
         """
-        path = pathlib.Path(path).resolve()
+        path = storage.checked_path(path).resolve()
         with storage.opening(path) as saved:
             arrays = {name: saved.array(name) for name in cls._ARRAYS}
             if names is None and "names.json" in saved:

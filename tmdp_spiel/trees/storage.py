@@ -54,6 +54,13 @@ def cache_directory() -> pathlib.Path:
     return pathlib.Path(os.environ.get("TMDP_SPIEL_CACHE", pathlib.Path.home() / ".cache" / "tmdp_spiel"))
 
 
+def checked_path(path) -> pathlib.Path:
+    """The path, if it is one."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"a path is needed, not {path!r}")
+    return pathlib.Path(path)
+
+
 # Temporaries, and the lock of a file that one process at a time writes.
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import collections
 import functools
-import pathlib
 
 import numba
 import numpy as np
@@ -144,7 +143,7 @@ class TreeMDP:
         return best_response(self.tree.links, self.chances)[0]
 
     def best_response(self) -> tuple[float, np.ndarray]:
-        """A best response to the chances of this tree, exactly: its value in utility units, and a plan that achieves it."""
+        """A best response to the chances of this tree, exactly: its value in utility units, and a plan that has it."""
         value, plan, _ = best_response(self.tree.links, self.chances)
         return self.to_utility(value), plan
 
@@ -196,7 +195,7 @@ class TreeMDP:
         Every file is compared with its checksum when it is first opened; structure and chances are checked always.
         about: what it must have been saved as, if given. It is pickled as its path, and opened again.
         """
-        path = pathlib.Path(path).resolve()
+        path = storage.checked_path(path).resolve()
         return cls._open(path, DecisionTree.load(path, names), about)
 
     @classmethod

@@ -1,0 +1,1 @@
+"""What the campaign does to the project: wrong calls, flipped bytes, kills, and hours of mixed use."""
