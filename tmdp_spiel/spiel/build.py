@@ -275,6 +275,11 @@ def _level_order(found: _Discovered):
     first_outcome = np.zeros(num_sequences + 2, np.int32)
     np.add.at(first_outcome, np.array([sequence for sequence, _, _ in keys], np.int64) + 1, 1)
     first_outcome = np.cumsum(first_outcome, dtype=np.int32)
+    returns = np.clip((utilities - min_utility) / (max_utility - min_utility), 0.0, 1.0)
+    least_return, most_return = np.zeros(num_sequences), np.ones(num_sequences)
+    can_end = np.diff(first_outcome)[:-1] > 0
+    least_return[can_end] = returns[first_outcome[:-2][can_end]]
+    most_return[can_end] = returns[first_outcome[1:-1][can_end] - 1]
 
     names = StateNames(found.strings[state] for state in order)
     if names.ambiguous:
@@ -284,7 +289,7 @@ def _level_order(found: _Discovered):
         first_child=first_child,
         parent=parent,
         action=np.array(actions, np.int16 if max(actions, default=0) < 2**15 else np.int64),
-        can_end=np.diff(first_outcome)[:-1] > 0,
+        can_end=can_end,
         root_can_end=first_outcome[-1] > first_outcome[-2],
         player=found.player,
         min_utility=min_utility,
@@ -293,11 +298,13 @@ def _level_order(found: _Discovered):
         num_merged_terminals=len(found.merged_terminals),
         names=names,
         game_string=str(found.game),
+        least_return=least_return,
+        most_return=most_return,
     )
     chances = dict(
         reach=np.array([found.reach[state] for state in order]),
         first_outcome=first_outcome,
-        outcome_return=np.clip((utilities - min_utility) / (max_utility - min_utility), 0.0, 1.0),
+        outcome_return=returns,
         outcome_probability=np.array([found.outcomes[sequence, utility] for _, utility, sequence in keys]),
     )
     return tree, chances

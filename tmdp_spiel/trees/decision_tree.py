@@ -82,9 +82,12 @@ class DecisionTree:
     root_can_end says whether an episode can end before the player has acted at all. num_terminals counts terminal
     states as pairs (last own sequence, return); num_merged_terminals as the paper does, as pairs (last own sequence,
     what the others did after it), whatever they hold. names maps states to information-state strings and back.
+    least_return, most_return: float64[J], between which the return of an episode that ends on j lies by the rules, on
+    the [0, 1] scale; None if only that scale is known.
     """
 
     _ARRAYS = ("first_sequence", "first_child", "parent", "action", "can_end")
+    _RANGES = ("least_return", "most_return")
     _FACTS = (
         "player",
         "min_utility",
@@ -111,6 +114,8 @@ class DecisionTree:
         num_merged_terminals: int | None = None,
         names=None,
         game_string: str | None = None,
+        least_return=None,
+        most_return=None,
     ):
         self.first_sequence = storage.read_only(first_sequence, np.int32)
         self.first_child = storage.read_only(first_child, np.int32)
@@ -126,8 +131,11 @@ class DecisionTree:
         self.num_merged_terminals = self.num_terminals if num_merged_terminals is None else int(num_merged_terminals)
         self.names = names
         self.game_string = game_string
+        self.least_return = None if least_return is None else storage.read_only(least_return, np.float64)
+        self.most_return = None if most_return is None else storage.read_only(most_return, np.float64)
         self._opened_from = None
         self._check_shape()
+        self._check_ranges()
 
     def _check_shape(self) -> None:
         for name in self._ARRAYS:
@@ -157,6 +165,26 @@ class DecisionTree:
                 "must be contiguous, agree with `parent`, and come after it, and a sequence without children must be "
                 "able to end"
             )
+
+    def _check_ranges(self) -> None:
+        if self.least_return is None and self.most_return is None:
+            return
+        least, most = self.return_range
+        if len(least) != self.num_sequences or len(most) != self.num_sequences:
+            raise ValueError(
+                f"least_return and most_return need one entry for each of the {self.num_sequences} sequences, not "
+                f"{len(least)} and {len(most)}"
+            )
+        wrong = np.flatnonzero(self.can_end & ~((least >= 0) & (least <= most) & (most <= 1)))
+        if len(wrong):
+            j = int(wrong[0])
+            raise ValueError(f"returns after sequence {j} must lie in a part of [0, 1], not from {least[j]} to {most[j]}")
+
+    @property
+    def return_range(self) -> tuple[np.ndarray, np.ndarray]:
+        """Per sequence: the least and the most that an episode which ends on it can return by the rules; 0 and 1 if unknown."""
+        least = np.zeros(self.num_sequences) if self.least_return is None else self.least_return
+        return least, np.ones(self.num_sequences) if self.most_return is None else self.most_return
 
     @property
     def num_states(self) -> int:
@@ -361,6 +389,7 @@ class DecisionTree:
 
     def _contents(self) -> dict:
         contents = {name: getattr(self, name) for name in self._ARRAYS}
+        contents.update({name: getattr(self, name) for name in self._RANGES if getattr(self, name) is not None})
         contents["tree"] = {name: getattr(self, name) for name in self._FACTS}
         if isinstance(self.names, StateNames):
             contents["names"] = self.names._strings
@@ -376,6 +405,7 @@ class DecisionTree:
         path = storage.checked_path(path).resolve()
         with storage.opening(path) as saved:
             arrays = {name: saved.array(name) for name in cls._ARRAYS}
+            arrays.update({name: saved.array(name) for name in cls._RANGES if f"{name}.npy" in saved})
             if names is None and "names.json" in saved:
                 strings = saved.document("names")
                 if not (isinstance(strings, list) and all(isinstance(string, str) for string in strings)):
@@ -402,7 +432,7 @@ class DecisionTree:
         return self._open_again, (self._opened_from, names, self.num_states, self.num_sequences)
 
     def __getstate__(self) -> dict:
-        return {name: getattr(self, name) for name in (*self._ARRAYS, *self._FACTS, "names")}
+        return {name: getattr(self, name) for name in (*self._ARRAYS, *self._RANGES, *self._FACTS, "names")}
 
     def __setstate__(self, state: dict) -> None:
         self.__init__(**state)
