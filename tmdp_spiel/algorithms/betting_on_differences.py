@@ -36,9 +36,12 @@ _PASS_SHARE = 20  # and at least one episode for that many sequences, so that lo
 _SHARPNESS = 2.0  # of the answer, per standard error
 _COVER = 0.3  # share of the exploration that covers all endings
 _PRIOR_VISITS = 0.5
+_PRIOR_CHANCE = 0.2  # visits that are added to every state
 _PRIOR_VARIANCE = 0.5  # as a share of that of all returns
 _RISK = 0.8  # of the capital, the most that one episode can cost
 _RAISED = 2.0  # how far a single return may go beyond what the stake allows before the baseline is raised
+_TRUST = 0.5  # in the estimated deficits of rivals, where stakes and exploration are foreseen
+_CAUTION = 2.0  # standard errors that are taken off a deficit
 _RAMP = 0.25  # stakes are smaller before this share of the foreseen episodes
 _STEP = 0.8  # between stakes tried
 _MOST_STEPS = 60
@@ -51,7 +54,7 @@ WEIGHT, FULL_STAKE, LOG_CAPITAL, RETURNS, SQUARES = range(5)
 
 # One entry per sequence: visits int64;  returns, squares, of the episodes that ended there, and answers, summed stakes times the
 # reach of the answers, float64;  log_capital: float64[J + 1];  cover: the plan of largest least reach;
-# least_return, most_return: see DecisionTree;  progress: int64[5] and numbers: float64[5], see above
+# least_return, most_return: see DecisionTree;  lowest, highest: the range of all returns after a sequence;  progress: int64[5] and numbers: float64[5], see above
 Memory = collections.namedtuple(
     "Memory",
     [
@@ -64,6 +67,8 @@ Memory = collections.namedtuple(
         "cover",
         "least_return",
         "most_return",
+        "lowest",
+        "highest",
         "epsilon",
         "needed",
         "progress",
@@ -94,6 +99,7 @@ class BettingOnDifferences(Learner):
                 f"and a run has fewer than 2^31: ask for a larger epsilon"
             )
         least, most = tree.return_range
+        lowest, highest = _ranges_below(tree.links, least, most)
         sequences, horizon = tree.num_sequences, tree.horizon
         self._memory = Memory(
             bet=Bet(cover.copy(), np.empty(sequences), np.empty(sequences), np.zeros(1)),
@@ -105,6 +111,8 @@ class BettingOnDifferences(Learner):
             cover=cover,
             least_return=least,
             most_return=most,
+            lowest=lowest,
+            highest=highest,
             epsilon=self.epsilon,
             needed=-math.log(self.delta),
             progress=np.zeros(5, np.int64),
@@ -203,6 +211,19 @@ def _max_cover(links):
     return plan, widest
 
 
+@numba.njit(cache=True)
+def _ranges_below(links, least_return, most_return):
+    """Per sequence: the least and the most that an episode through it can return by the rules, bottom-up."""
+    lowest, highest = np.full(len(links.can_end), np.inf), np.full(len(links.can_end), -np.inf)
+    for j in range(len(lowest) - 1, -1, -1):
+        if links.can_end[j]:
+            lowest[j], highest[j] = least_return[j], most_return[j]
+        for child in range(links.first_child[j], links.first_child[j + 1]):
+            for after in range(links.first_sequence[child], links.first_sequence[child + 1]):
+                lowest[j], highest[j] = min(lowest[j], lowest[after]), max(highest[j], highest[after])
+    return lowest, highest
+
+
 @kernel
 def _state_visits(links, visits, state):
     total = 0
@@ -212,10 +233,12 @@ def _state_visits(links, visits, state):
 
 
 @numba.njit(cache=True)
-def _estimate(links, memory, hat, means, variances):
-    """Sets the answer, the mean of what follows each sequence if the answer is followed, and its variance, bottom-up.
+def _estimate(links, memory, hat, means, variances, deficits):
+    """Sets the answer, the mean of what follows each sequence if the answer is followed, its variance, and how far the
+    mean is behind that of the state, bottom-up.
 
-    n0 visits are added that saw the mean of the children, or of all returns, with a share of the variance of all returns.
+    n0 visits are added that saw the mean of the children, or of all returns, with a share of the variance of all returns,
+    both within the range that the rules allow.
     With e(j) the squared standard error of the mean, the answer plays a in proportion to
     exp(-sharpness (best mean - mean(s, a)) / sqrt(e(best) + e(s, a))).
     """
@@ -238,11 +261,12 @@ def _estimate(links, memory, hat, means, variances):
                 below += number * number * error[child]
                 guess += value[child] / children
             if children == 0:
-                guess = overall
+                guess = min(max(overall, memory.lowest[j]), memory.highest[j])
+            unknown = min(spread, 0.25 * (memory.highest[j] - memory.lowest[j]) ** 2)
             visits = memory.visits[j]
             means[j] = (total + prior * guess) / (visits + prior)
             scatter = max(squares - total * total / max(visits, 1), 0.0)
-            variances[j] = (scatter + prior * spread) / (visits + prior)
+            variances[j] = (scatter + prior * unknown) / (visits + prior)
             errors[j] = variances[j] / (visits + prior) + below / (visits + prior) ** 2
             if means[j] > means[best]:
                 best = j
@@ -256,6 +280,9 @@ def _estimate(links, memory, hat, means, variances):
             hat[j] /= total
             value[state] += hat[j] * means[j]
             error[state] += hat[j] ** 2 * errors[j]
+        for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+            sure = value[state] - means[j] - _CAUTION * math.sqrt(errors[j] + error[state])
+            deficits[j] = max(sure, 0.0)
 
 
 @numba.njit(cache=True)
@@ -263,13 +290,13 @@ def _chance_reach(links, memory):
     """Per sequence: the estimated probability of its state if the own actions on the path are taken, top-down."""
     reach = np.empty(len(links.can_end))
     for state in range(len(links.parent)):
-        number = _state_visits(links, memory.visits, state) + 1.0
+        number = _state_visits(links, memory.visits, state) + _PRIOR_CHANCE
         if state < links.first_child[0]:
-            share = number / (memory.progress[EPISODES] + links.first_child[0])
+            share = number / (memory.progress[EPISODES] + _PRIOR_CHANCE * links.first_child[0])
         else:
             above = links.parent[state]
             siblings = links.first_child[above + 1] - links.first_child[above]
-            share = reach[above] * number / (memory.visits[above] + siblings + 1.0)
+            share = reach[above] * number / (memory.visits[above] + _PRIOR_CHANCE * (siblings + 1))
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             reach[j] = share
     return reach
@@ -367,18 +394,23 @@ def _second_moments(links, chance, variances, hat_reach, reach):
 
 
 @numba.njit(cache=True)
-def _best_stake(links, log_capital, moments, epsilon, ahead, largest):
-    """The stake of which, `ahead` episodes from now, the poorest rival is expected to have most if it is as good as the answer.
+def _foresee(log_capital, gains, moments, ahead, stake, costs):
+    """Sets costs to ln capital + ahead (lambda gain - lambda^2 / 2 moment): what bets are expected to have come to."""
+    for j in range(len(costs)):
+        costs[j] = log_capital[j] + ahead * stake * (gains[j] - 0.5 * stake * moments[j])
 
-    ln capital + ahead (lambda epsilon - lambda^2 / 2 moment), a concave function of lambda, from the largest stake downwards.
+
+@numba.njit(cache=True)
+def _best_stake(links, log_capital, gains, moments, ahead, largest):
+    """The stake with which the poorest rival is expected to have most, `ahead` episodes from now, and how much.
+
+    It is a concave function of the stake; tried from the largest downwards.
     """
-    root = len(log_capital) - 1
-    costs = np.empty(root + 1)
+    costs = np.empty(len(log_capital))
     best, stake, most = largest, largest, -np.inf
     for _ in range(_MOST_STEPS):
-        for j in range(root + 1):
-            costs[j] = log_capital[j] - 0.5 * ahead * stake * stake * moments[j]
-        value = least_total(links, costs) + ahead * stake * epsilon
+        _foresee(log_capital, gains, moments, ahead, stake, costs)
+        value = least_total(links, costs)
         if value < most:
             break
         best, most = stake, value
@@ -391,14 +423,18 @@ def _redesign(links, memory):
     """Sets answer, exploration, baseline and stake for the episodes until the next look."""
     bet, epsilon, episodes = memory.bet, memory.epsilon, memory.progress[EPISODES]
     sequences = len(links.can_end)
-    means, variances = np.empty(sequences), np.empty(sequences)
-    _estimate(links, memory, bet.hat, means, variances)
+    means, variances, gains = np.empty(sequences), np.empty(sequences), np.empty(sequences + 1)
+    _estimate(links, memory, bet.hat, means, variances, gains)
     hat_reach, chance = own_reach(links, bet.hat), _chance_reach(links, memory)
     ahead, stake = max(float(episodes), 20.0), memory.numbers[FULL_STAKE]
+    for j in range(sequences):
+        gains[j] *= _TRUST * chance[j]
+    gains[sequences] = epsilon
 
     moments = _second_moments(links, chance, variances, hat_reach, own_reach(links, bet.mu))
-    played = _rivals(links, memory.log_capital - 0.5 * ahead * stake * stake * moments)
-    apart = np.empty(sequences)
+    costs, apart = np.empty(sequences + 1), np.empty(sequences)
+    _foresee(memory.log_capital, gains, moments, ahead, stake, costs)
+    played = _rivals(links, costs)
     for j in range(sequences):
         squared = played[j] * (1.0 - hat_reach[j]) ** 2 + (1.0 - played[j]) * hat_reach[j] ** 2
         apart[j] = chance[j] * variances[j] * squared
@@ -408,12 +444,12 @@ def _redesign(links, memory):
     bet.baseline[:] = means
     moments = _second_moments(links, chance, variances, hat_reach, reach)
     largest = max(1.0, _largest_stake(links, memory))
-    stake, _ = _best_stake(links, memory.log_capital, moments, epsilon, ahead, largest)
+    stake, _ = _best_stake(links, memory.log_capital, gains, moments, ahead, largest)
     about = _raised(links, memory, reach, means, variances, _RAISED * _RISK / stake, bet.baseline)
     moments = _second_moments(links, chance, about, hat_reach, reach)
     largest = _largest_stake(links, memory)
-    stake, _ = _best_stake(links, memory.log_capital, moments, epsilon, ahead, largest)
-    _, growth = _best_stake(links, np.zeros(sequences + 1), moments, epsilon, 1.0, largest)
+    stake, _ = _best_stake(links, memory.log_capital, gains, moments, ahead, largest)
+    _, growth = _best_stake(links, np.zeros(sequences + 1), gains, moments, 1.0, largest)
     remaining = max(memory.needed - memory.numbers[LOG_CAPITAL], 0.0) / max(growth, 1e-9)
     share = episodes / (episodes + remaining + _TINY)
     memory.numbers[FULL_STAKE] = stake
