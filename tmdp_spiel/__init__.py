@@ -8,6 +8,7 @@ if not (_pathlib.Path(__file__).parent / "games").is_dir():  # in a checkout, ga
 import tmdp_spiel.games  # noqa: F401 (registers them)
 from tmdp_spiel.algorithms.amb import AMB
 from tmdp_spiel.algorithms.balanced_levels import BalancedLevels
+from tmdp_spiel.algorithms.betting_on_differences import BettingOnDifferences
 from tmdp_spiel.algorithms.betting_ucrl import BettingUCRL
 from tmdp_spiel.algorithms.bpi_ucrl import BPIUCRL
 from tmdp_spiel.algorithms.learner import Learner
@@ -56,6 +57,7 @@ __all__ = [
     "UCBT",
     "UCT",
     "BalancedLevels",
+    "BettingOnDifferences",
     "BettingUCRL",
     "DecisionTree",
     "EpisodeTooLongError",

@@ -21,6 +21,7 @@ LEARNERS = {
     "OutcomeSamplingMCCFR, current": (ts.OutcomeSamplingMCCFR, dict(recommends="current")),
     "OPF": (ts.OPF, dict(k=0.5)),
     "BPIUCRL": (ts.BPIUCRL, dict(epsilon=0.02)),
+    "BettingOnDifferences": (ts.BettingOnDifferences, dict(epsilon=0.01)),
     "BettingUCRL": (ts.BettingUCRL, {}),
     "MDPGapE": (ts.MDPGapE, dict(epsilon=0.05)),
     "MVP": (ts.MVP, {}),

@@ -1,13 +1,13 @@
 """Identification by bets on differences of policies: an epsilon-best response in few episodes, certified.
 
-The certificate is in bounds/differences; docs/theory.md, section 9, has the proof. It holds for any exploration, answer,
-baseline and stake that are set before an episode. Here they are set anew at *looks*, whenever the episodes have grown by a few
-percent, from what was seen so far:
+The certificate is in bounds/differences; docs/theory.md, section 9, has the proof. It holds for any exploration,
+answer, baseline and stake that are set before an episode. Here they are set anew at *looks*, whenever the episodes have
+grown by a few percent, from what was seen so far:
 
     the answer      plays each action by how far, in standard errors, it is behind the best one;
     the baseline    is the empirical value if the answer is followed, raised where a return could cost too much;
-    the exploration minimises the variance of the differences to the rivals that lag behind, in one pass, mixed with a plan that
-                    reaches every ending as often as can be;
+    the exploration minimises the variance of the differences to the rivals that lag behind, in one pass, mixed with a
+                    plan that reaches every ending as often as can be;
     the stake       makes the capital of the poorest rival grow fastest, as far as can be foreseen.
 
 What is recommended is the mixture of the answers so far, each in proportion to its stakes.
@@ -29,10 +29,11 @@ from tmdp_spiel.trees.decision_tree import DecisionTree
 from tmdp_spiel.trees.kernels import kernel
 from tmdp_spiel.trees.tree_mdp import TreeMDP, draw_sequence, follow_chance, mixed_value, own_reach
 
-# Chosen on seeds from 1000 and with Liar's dice beside the poker games; docs/identification.md. None affects the guarantee.
+# Chosen on seeds from 1000, with Liar's dice and small starts of RBT beside the poker games; docs/identification.md.
+# None affects the guarantee.
 _FIRST_LOOK = 16
 _GROWTH = 0.03  # of the episodes between looks
-_PASS_SHARE = 20  # and at least one episode for that many sequences, so that looks do not cost more than episodes
+_PASS_SHARE = 10  # and at least one episode for that many sequences, so that looks do not cost more than episodes
 _SHARPNESS = 2.0  # of the answer, per standard error
 _COVER = 0.3  # share of the exploration that covers all endings
 _PRIOR_VISITS = 0.5
@@ -52,9 +53,10 @@ _MOST_EPISODES = 2**31
 EPISODES, NEXT_LOOK, LAST_LOOK, LOOKS, STOPPED = range(5)
 WEIGHT, FULL_STAKE, LOG_CAPITAL, RETURNS, SQUARES = range(5)
 
-# One entry per sequence: visits int64;  returns, squares, of the episodes that ended there, and answers, summed stakes times the
-# reach of the answers, float64;  log_capital: float64[J + 1];  cover: the plan of largest least reach;
-# least_return, most_return: see DecisionTree;  lowest, highest: the range of all returns after a sequence;  progress: int64[5] and numbers: float64[5], see above
+# One entry per sequence: visits int64;  returns, squares, of the episodes that ended there, and answers, summed stakes
+# times the reach of the answers, float64;  log_capital: float64[J + 1];  cover: the plan of largest least reach;
+# least_return, most_return: see DecisionTree;  lowest, highest: the range of all returns after a sequence;
+# progress: int64[5] and numbers: float64[5], see above
 Memory = collections.namedtuple(
     "Memory",
     [
@@ -83,8 +85,9 @@ Memory = collections.namedtuple(
 class BettingOnDifferences(Learner):
     """PAC identification: stops with a policy that is worth at least V* - epsilon with probability at least 1 - delta.
 
-    epsilon is on the [0, 1] scale of returns. The policy is a mixed plan. Rivals are refuted by their difference to it, so
-    nothing is paid for the number of policies; returns that the tree knows to lie in a narrow range allow larger stakes.
+    epsilon is on the [0, 1] scale of returns. The policy is a mixed plan. Rivals are refuted by their difference to it,
+    so nothing is paid for the number of policies; where the tree knows the returns to lie in a narrow range, larger
+    stakes are allowed.
     """
 
     def __init__(self, tree: DecisionTree, *, epsilon: float = 0.05, delta: float = 0.05, seed: int = 0):
@@ -95,8 +98,8 @@ class BettingOnDifferences(Learner):
         expected = foreseen_episodes(width, self.epsilon, self.delta)
         if expected >= _MOST_EPISODES:
             raise ValueError(
-                f"epsilon = {self.epsilon} and delta = {self.delta} would take about {expected:.1e} episodes on this tree, "
-                f"and a run has fewer than 2^31: ask for a larger epsilon"
+                f"epsilon = {self.epsilon} and delta = {self.delta} would take about {expected:.1e} episodes on this "
+                f"tree, and a run has fewer than 2^31: ask for a larger epsilon"
             )
         least, most = tree.return_range
         lowest, highest = _ranges_below(tree.links, least, most)
@@ -122,8 +125,6 @@ class BettingOnDifferences(Learner):
             weights=np.empty(horizon + 1),
         )
         self._fed_by: str | None = None
-        self._last_mdp: TreeMDP | None = None
-        self._scored: tuple[TreeMDP, int, float] | None = None
         _redesign(tree.links, self._memory)
 
     def plan(self) -> np.ndarray:
@@ -158,31 +159,24 @@ class BettingOnDifferences(Learner):
         length = trace_back(self.tree.links, ended_on, self._memory.path)
         _take_in(self.tree.links, self._memory, length, min(max(value, least), most))
 
-    def _play(self, mdp, rng, episodes):
+    def new_values(self, mdp):
+        """V of the exploration, alone in an array."""
+        return np.array([mixed_value(self.tree.links, mdp.chances, self._memory.bet.mu)])
+
+    def _play(self, mdp, values, rng, episodes):
         self._check_same_opponent(mdp)
-        looks = int(self._memory.progress[LOOKS])
-        if self._scored is not None and self._scored[0] is mdp and self._scored[1] == looks:
-            value = self._scored[2]
-        else:
-            value = mixed_value(self.tree.links, mdp.chances, self._memory.bet.mu)
-        played, total, value = _play(self.tree.links, mdp.chances, self._memory, value, rng, episodes)
-        self._scored = mdp, int(self._memory.progress[LOOKS]), value
-        return played, total
+        return _play(self.tree.links, mdp.chances, self._memory, values, rng, episodes)
 
     def _check_same_opponent(self, mdp: TreeMDP) -> None:
         """The certificate is about one environment, and about returns in the ranges that the rules give."""
-        if mdp is self._last_mdp:
-            return
-        if self._fed_by is not None and self._fed_by != mdp.fingerprint:
+        if self._fed_by is None:
+            least, most = np.append(self._memory.least_return, 0.0), np.append(self._memory.most_return, 1.0)
+            ends_on = np.repeat(np.arange(len(least)), np.diff(mdp.first_outcome))
+            if np.any((mdp.outcome_return < least[ends_on]) | (mdp.outcome_return > most[ends_on])):
+                raise ValueError("this environment has returns outside the ranges that the learner's tree gives them")
+            self._fed_by = mdp.fingerprint
+        elif self._fed_by != mdp.fingerprint:
             raise ValueError("this learner was fed by another opponent; what it has learned certifies nothing here")
-        least, most = np.append(self._memory.least_return, 0.0), np.append(self._memory.most_return, 1.0)
-        ends_on = np.repeat(np.arange(len(least)), np.diff(mdp.first_outcome))
-        if np.any((mdp.outcome_return < least[ends_on]) | (mdp.outcome_return > most[ends_on])):
-            raise ValueError("this environment has returns outside the ranges that the learner's tree gives for them")
-        self._fed_by, self._last_mdp = mdp.fingerprint, mdp
-
-    def __getstate__(self):
-        return {**self.__dict__, "_scored": None, "_last_mdp": None}
 
 
 def foreseen_episodes(width: float, epsilon: float, delta: float) -> float:
@@ -237,7 +231,7 @@ def _estimate(links, memory, hat, means, variances, deficits):
     """Sets the answer, the mean of what follows each sequence if the answer is followed, its variance, and how far the
     mean is behind that of the state, bottom-up.
 
-    n0 visits are added that saw the mean of the children, or of all returns, with a share of the variance of all returns,
+    Visits are added that saw the mean of the children, or of all returns, with a share of the variance of all returns,
     both within the range that the rules allow.
     With e(j) the squared standard error of the mean, the answer plays a in proportion to
     exp(-sharpness (best mean - mean(s, a)) / sqrt(e(best) + e(s, a))).
@@ -304,7 +298,7 @@ def _chance_reach(links, memory):
 
 @numba.njit(cache=True)
 def _rivals(links, costs):
-    """Per sequence: the probability that it is played by a pure policy drawn in proportion to exp(-sum of its costs)."""
+    """Per sequence: the probability that a pure policy plays it that is drawn in proportion to exp(-its costs)."""
     states = len(links.parent)
     plan, log_sum = np.empty(len(links.can_end)), np.empty(states)
     for state in range(states - 1, -1, -1):
@@ -347,7 +341,7 @@ def _neyman(links, costs):
 
 @numba.njit(cache=True)
 def _mix(links, one, other, share, mixed):
-    """Sets `mixed` to the plan of a coin that takes `other` with probability `share` for a whole episode, else `one`."""
+    """Sets `mixed` to `other` with probability `share` for a whole episode, else `one`, as one plan."""
     first, second = own_reach(links, one), own_reach(links, other)
     for state in range(len(links.parent)):
         above = 1.0
@@ -360,7 +354,7 @@ def _mix(links, one, other, share, mixed):
 
 @numba.njit(cache=True)
 def _raised(links, memory, reach, means, variances, most_gain, baseline):
-    """Raises the baseline from the means so far that no single step of an estimate gains more than most_gain, bottom-up.
+    """Raises the baseline above the means until no single step of an estimate gains more than most_gain, bottom-up.
 
     A step from j gains at most (largest X after j - Q(j)) / (own reach of j). Returns the variances about the baseline.
     """
@@ -443,7 +437,7 @@ def _redesign(links, memory):
 
     bet.baseline[:] = means
     moments = _second_moments(links, chance, variances, hat_reach, reach)
-    largest = max(1.0, _largest_stake(links, memory))
+    largest = max(2.0 * stake, _largest_stake(links, memory))
     stake, _ = _best_stake(links, memory.log_capital, gains, moments, ahead, largest)
     about = _raised(links, memory, reach, means, variances, _RAISED * _RISK / stake, bet.baseline)
     moments = _second_moments(links, chance, about, hat_reach, reach)
@@ -465,7 +459,7 @@ def _largest_stake(links, memory):
 
 @numba.njit(cache=True)
 def _look(links, memory):
-    """Takes the answer of the last episodes into the mixture, then stops if every rival is refuted, else designs anew."""
+    """Takes the answer of the last episodes into the mixture; stops if every rival is refuted, else designs anew."""
     progress, numbers, stake = memory.progress, memory.numbers, memory.bet.stake[0]
     weight = stake * (progress[EPISODES] - progress[LAST_LOOK])
     reach = own_reach(links, memory.bet.hat)
@@ -506,7 +500,7 @@ def _take_in(links, memory, length, value):
 
 @numba.njit(cache=True)
 def _mixture(links, memory):
-    """The plan that reaches every sequence as the mixture of the answers does; the current answer where that is never."""
+    """The plan that reaches every sequence as the mixture of the answers does; the current answer where it never comes."""
     bet, progress = memory.bet, memory.progress
     weight = bet.stake[0] * (progress[EPISODES] - progress[LAST_LOOK])
     reach = own_reach(links, bet.hat)
@@ -522,13 +516,12 @@ def _mixture(links, memory):
 
 
 @numba.njit(cache=True)
-def _play(links, chances, memory, value, rng, number):
-    """As Learner._play; value: V of the current exploration, also returned for the next call."""
+def _play(links, chances, memory, values, rng, number):
     path, total = memory.path, 0.0
     for played in range(number):
         if memory.progress[STOPPED]:
-            return played, total, value
-        total += value
+            return played, total
+        total += values[0]
         j, rest, length = np.int64(len(links.can_end)), rng.random(), 0
         while True:
             state, outcome, rest = follow_chance(links, chances, j, rest)
@@ -538,5 +531,5 @@ def _play(links, chances, memory, value, rng, number):
             path.states[length], path.sequences[length] = state, j
             length += 1
         if _take_in(links, memory, length, chances.outcome_return[outcome]) and not memory.progress[STOPPED]:
-            value = mixed_value(links, chances, memory.bet.mu)
-    return number, total, value
+            values[0] = mixed_value(links, chances, memory.bet.mu)
+    return number, total

@@ -1,16 +1,20 @@
-"""Bets on differences of policies: what certifies that an answer is within epsilon of the best (docs/theory.md, section 9).
+"""Bets on differences of policies: what certifies that an answer is within epsilon of the best.
+
+Proven in docs/theory.md, section 9.
 
 An episode is played by a mixed plan mu. For any baseline Q and any policy pi, pure or mixed, the estimate
 
     X(s) = sum over a of pi(a | s) Q(s, a) + pi(a_t | s) / mu(a_t | s) (X(next) - Q(s, a_t)),   X(end) = the return,
 
 followed along the path from its first state, is unbiased for V(pi). Let hat be the answer of the moment and
-D(pi) = X(pi) - X(hat). Whoever doubts that V(pi) - V(hat) is as large as epsilon, and stakes lambda, multiplies a capital by
+D(pi) = X(pi) - X(hat). Whoever doubts that V(pi) - V(hat) is as large as epsilon, and stakes lambda, multiplies a
+capital by
 
     1 + lambda (epsilon - D(pi)).
 
-A pure policy either plays the whole path, or leaves it at one state by one action: the factor depends on that sequence alone.
-So ln of the capital against pi is a sum over the sequences that pi plays, and the least over all policies is one pass.
+A pure policy either plays the whole path, or leaves it at one state by one action: the factor depends on that sequence
+alone. So ln of the capital against pi is a sum over the sequences that pi plays, and the least over all policies is one
+pass.
 """
 
 from __future__ import annotations
@@ -40,8 +44,8 @@ def expected_baseline(links, bet, state):
 def settle(links, bet, epsilon, path, length, value, estimates, weights, log_capital):
     """Adds to log_capital what an episode means for every policy; the root, last, takes what it means for all of them.
 
-    For the policies that play the path up to its k-th state, before[k] + weight[k] Q(s_k, a) is X if they leave it there by
-    a, and before[length] + weight[length] value if they never do. estimates, weights: scratch, length + 1 entries each.
+    For the policies that play the path up to its k-th state, estimates[k] + weights[k] Q(s_k, a) is X if they leave it
+    there by a, and estimates[length] + weights[length] value if they never do. Both are scratch, length + 1 entries.
     """
     stake = bet.stake[0]
     if length == 0:
@@ -71,8 +75,8 @@ def settle(links, bet, epsilon, path, length, value, estimates, weights, log_cap
 def largest_difference(links, bet, least_return, most_return):
     """The most that D can be for any policy and any episode that the rules allow, top-down.
 
-    On one path, D is the largest of some numbers and linear functions of the return, less a linear function of it: it is
-    convex, so it is largest at one of the ends of the range.
+    On one path, D is the largest of some numbers and linear functions of the return, less a linear function of it: it
+    is convex, so it is largest at one of the ends of the range.
     """
     root = len(links.can_end)
     before, weight = np.zeros(root + 1), np.ones(root + 1)
@@ -105,7 +109,7 @@ def largest_difference(links, bet, least_return, most_return):
 
 @numba.njit(cache=True)
 def least_total(links, costs):
-    """The least over all pure policies of the sum of the costs of the sequences they play; the root's is paid by all."""
+    """The least over all pure policies of the summed costs of the sequences they play; the root's is paid by all."""
     below = np.empty(len(links.parent))
     for state in range(len(below) - 1, -1, -1):
         least = np.inf
