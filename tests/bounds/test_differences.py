@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings, strategies
 
 import tmdp_spiel as ts
-from tmdp_spiel.algorithms.path_learner import Path
 from tmdp_spiel.bounds.differences import Bet, largest_difference, least_total, settle
+from tmdp_spiel.trees import walk
 from twins import brute_force, differences
 
 SEEDS = strategies.integers(0, 2**32 - 1)
@@ -61,7 +61,7 @@ def test_settled_bets_are_those_of_every_policy_written_out(seed):
     rng = np.random.default_rng(seed)
     mdp = random_mdp(rng)
     tree, epsilon = mdp.tree, 0.07
-    path = Path(np.empty(tree.horizon, np.int32), np.empty(tree.horizon, np.int32))
+    path = walk.new_path(tree.horizon)
     log_capital, scratch = np.zeros(tree.num_sequences + 1), np.empty((2, tree.horizon + 1))
     plans = differences.pure_plans(tree)
     written_out = np.zeros(len(plans))

@@ -22,12 +22,11 @@ import numba
 import numpy as np
 
 from tmdp_spiel.algorithms.learner import Learner
-from tmdp_spiel.algorithms.path_learner import Path, trace_back
 from tmdp_spiel.bounds.differences import Bet, largest_difference, least_total, settle
-from tmdp_spiel.trees import checks
+from tmdp_spiel.trees import checks, walk
 from tmdp_spiel.trees.decision_tree import DecisionTree
 from tmdp_spiel.trees.kernels import kernel
-from tmdp_spiel.trees.tree_mdp import TreeMDP, draw_sequence, follow_chance, mixed_value, own_reach
+from tmdp_spiel.trees.tree_mdp import TreeMDP, mixed_value, own_reach
 
 # Chosen on seeds from 1000, with Liar's dice and small starts of RBT beside the poker games; docs/identification.md.
 # None affects the guarantee.
@@ -120,7 +119,7 @@ class BettingOnDifferences(Learner):
             needed=-math.log(self.delta),
             progress=np.zeros(5, np.int64),
             numbers=np.array([0.0, 1.0, 0.0, 0.0, 0.0]),
-            path=Path(np.empty(horizon, np.int32), np.empty(horizon, np.int32)),
+            path=walk.new_path(horizon),
             estimates=np.empty(horizon + 1),
             weights=np.empty(horizon + 1),
         )
@@ -156,7 +155,7 @@ class BettingOnDifferences(Learner):
             raise ValueError(
                 f"by the rules an episode that ends on sequence {ended_on} returns from {least} to {most}, not {value}"
             )
-        length = trace_back(self.tree.links, ended_on, self._memory.path)
+        length = walk.trace_back(self.tree.links, ended_on, self._memory.path)
         _take_in(self.tree.links, self._memory, length, min(max(value, least), most))
 
     def new_values(self, mdp):
@@ -524,10 +523,10 @@ def _play(links, chances, memory, values, rng, number):
         total += values[0]
         j, rest, length = np.int64(len(links.can_end)), rng.random(), 0
         while True:
-            state, outcome, rest = follow_chance(links, chances, j, rest)
+            state, outcome, rest = walk.follow_chance(links, chances, j, rest)
             if outcome >= 0:
                 break
-            j = np.int64(draw_sequence(links, memory.bet.mu, state, rng.random()))
+            j = np.int64(walk.draw_sequence(links, memory.bet.mu, state, rng.random()))
             path.states[length], path.sequences[length] = state, j
             length += 1
         if _take_in(links, memory, length, chances.outcome_return[outcome]) and not memory.progress[STOPPED]:

@@ -178,11 +178,13 @@ class DecisionTree:
         wrong = np.flatnonzero(self.can_end & ~((least >= 0) & (least <= most) & (most <= 1)))
         if len(wrong):
             j = int(wrong[0])
-            raise ValueError(f"returns after sequence {j} must lie in a part of [0, 1], not from {least[j]} to {most[j]}")
+            raise ValueError(
+                f"returns after sequence {j} must lie in a part of [0, 1], not from {least[j]} to {most[j]}"
+            )
 
     @property
     def return_range(self) -> tuple[np.ndarray, np.ndarray]:
-        """Per sequence: the least and the most that an episode which ends on it can return by the rules; 0 and 1 if unknown."""
+        """Per sequence: the least and the most that an episode which ends on it can return; 0 and 1 if not known."""
         least = np.zeros(self.num_sequences) if self.least_return is None else self.least_return
         return least, np.ones(self.num_sequences) if self.most_return is None else self.most_return
 
