@@ -120,7 +120,7 @@ class BettingUCRL(BoundsLearner):
         return greedy_plan(self.tree.links, self._model, self._memory.means, self.seed, states)
 
     def _compiled(self):
-        return _take_in, _play
+        return take_in, _play
 
 
 @kernel
@@ -218,7 +218,7 @@ def _refresh(links, memory, sequence):
 
 
 @kernel
-def _take_in(links, memory, length, value):
+def take_in(links, memory, length, value):
     record(links, memory.model, memory.path, length, value)
     for at in range(length - 1, -1, -1):
         _refresh(links, memory, np.int64(memory.path.sequences[at]))
@@ -232,6 +232,6 @@ def _play(links, chances, memory, values, rng, number):
     for _ in range(number):
         total += values[len(values) - 1]
         length, outcome = follow_plan(links, chances, memory.plan, rng.random(), memory.path)
-        _take_in(links, memory, length, chances.outcome_return[outcome])
+        take_in(links, memory, length, chances.outcome_return[outcome])
         rescore_plan(links, chances, memory.plan, memory.path, length, values)
     return number, total
