@@ -11,6 +11,8 @@ from tmdp_spiel.algorithms.balanced_levels import BalancedLevels
 from tmdp_spiel.algorithms.betting_on_differences import BettingOnDifferences
 from tmdp_spiel.algorithms.betting_ucrl import BettingUCRL
 from tmdp_spiel.algorithms.bpi_ucrl import BPIUCRL
+from tmdp_spiel.algorithms.certified_learner import certified_learner
+from tmdp_spiel.algorithms.certified_ucrl import CertifiedUCRL
 from tmdp_spiel.algorithms.learner import Learner
 from tmdp_spiel.algorithms.lucb import LUCB
 from tmdp_spiel.algorithms.lucb_t import LUCBT
@@ -59,6 +61,7 @@ __all__ = [
     "BalancedLevels",
     "BettingOnDifferences",
     "BettingUCRL",
+    "CertifiedUCRL",
     "DecisionTree",
     "EpisodeTooLongError",
     "GameTooLargeError",
@@ -78,6 +81,7 @@ __all__ = [
     "build_tree",
     "certify",
     "default_learner",
+    "certified_learner",
     "equilibrium",
     "exploit",
     "fixed_opponent_game",

@@ -28,7 +28,7 @@ LEDUC = {
 }
 
 # They certify, and refuse episodes of another environment.
-ONE_OPPONENT_ONLY = ("BettingOnDifferences",)
+ONE_OPPONENT_ONLY = ("BettingOnDifferences", "CertifiedUCRL")
 
 
 @pytest.mark.parametrize("name", LEARNERS)

@@ -23,6 +23,7 @@ LEARNERS = {
     "BPIUCRL": (ts.BPIUCRL, dict(epsilon=0.02)),
     "BettingOnDifferences": (ts.BettingOnDifferences, dict(epsilon=0.01)),
     "BettingUCRL": (ts.BettingUCRL, {}),
+    "CertifiedUCRL": (ts.CertifiedUCRL, dict(epsilon=0.1)),
     "MDPGapE": (ts.MDPGapE, dict(epsilon=0.05)),
     "MVP": (ts.MVP, {}),
     "StrongEuler": (ts.StrongEuler, {}),

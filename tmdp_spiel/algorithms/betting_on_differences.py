@@ -22,6 +22,7 @@ import numba
 import numpy as np
 
 from tmdp_spiel.algorithms.learner import Learner
+from tmdp_spiel.algorithms.one_opponent import OneOpponent
 from tmdp_spiel.bounds.differences import Bet, largest_difference, least_total, settle
 from tmdp_spiel.trees import checks, walk
 from tmdp_spiel.trees.decision_tree import DecisionTree
@@ -81,7 +82,7 @@ Memory = collections.namedtuple(
 )
 
 
-class BettingOnDifferences(Learner):
+class BettingOnDifferences(OneOpponent, Learner):
     """PAC identification: stops with a policy that is worth at least V* - epsilon with probability at least 1 - delta.
 
     epsilon is on the [0, 1] scale of returns. The policy is a mixed plan. Rivals are refuted by their difference to it,
@@ -123,7 +124,6 @@ class BettingOnDifferences(Learner):
             estimates=np.empty(horizon + 1),
             weights=np.empty(horizon + 1),
         )
-        self._fed_by: str | None = None
         _redesign(tree.links, self._memory)
 
     def plan(self) -> np.ndarray:
@@ -163,19 +163,15 @@ class BettingOnDifferences(Learner):
         return np.array([mixed_value(self.tree.links, mdp.chances, self._memory.bet.mu)])
 
     def _play(self, mdp, values, rng, episodes):
-        self._check_same_opponent(mdp)
+        if self.check_same_opponent(mdp):
+            self._check_returns(mdp)
         return _play(self.tree.links, mdp.chances, self._memory, values, rng, episodes)
 
-    def _check_same_opponent(self, mdp: TreeMDP) -> None:
-        """The certificate is about one environment, and about returns in the ranges that the rules give."""
-        if self._fed_by is None:
-            least, most = np.append(self._memory.least_return, 0.0), np.append(self._memory.most_return, 1.0)
-            ends_on = np.repeat(np.arange(len(least)), np.diff(mdp.first_outcome))
-            if np.any((mdp.outcome_return < least[ends_on]) | (mdp.outcome_return > most[ends_on])):
-                raise ValueError("this environment has returns outside the ranges that the learner's tree gives them")
-            self._fed_by = mdp.fingerprint
-        elif self._fed_by != mdp.fingerprint:
-            raise ValueError("this learner was fed by another opponent; what it has learned certifies nothing here")
+    def _check_returns(self, mdp: TreeMDP) -> None:
+        least, most = np.append(self._memory.least_return, 0.0), np.append(self._memory.most_return, 1.0)
+        ends_on = np.repeat(np.arange(len(least)), np.diff(mdp.first_outcome))
+        if np.any((mdp.outcome_return < least[ends_on]) | (mdp.outcome_return > most[ends_on])):
+            raise ValueError("this environment has returns outside the ranges that the learner's tree gives them")
 
 
 def foreseen_episodes(width: float, epsilon: float, delta: float) -> float:
@@ -499,7 +495,7 @@ def _take_in(links, memory, length, value):
 
 @numba.njit(cache=True)
 def _mixture(links, memory):
-    """The plan that reaches every sequence as the mixture of the answers does; the current answer where it never comes."""
+    """The plan that reaches every sequence as the mixture of the answers does; else the current answer."""
     bet, progress = memory.bet, memory.progress
     weight = bet.stake[0] * (progress[EPISODES] - progress[LAST_LOOK])
     reach = own_reach(links, bet.hat)

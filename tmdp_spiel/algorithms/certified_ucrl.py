@@ -1,8 +1,8 @@
 """Identification on large trees: optimism until an answer that was frozen and measured is close to the upper bound.
 
-BettingUCRL bounds from above what any response is worth, sequence by sequence. Once its bound is near the empirical value
-of the best plan, that plan is frozen and played for a number of episodes that was fixed before. They bound its value from
-below; the model learns from them as from all others. Proven in docs/theory.md, section 10.
+BettingUCRL bounds from above what any response is worth, sequence by sequence. Once its bound is near the empirical
+value of the best plan, that plan is frozen and played for a number of episodes that was fixed before. They bound its
+value from below; the model learns from them as from all others. Proven in docs/theory.md, section 10.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numba
 import numpy as np
 
 from tmdp_spiel.algorithms.betting_ucrl import BettingUCRL, take_in
+from tmdp_spiel.algorithms.one_opponent import OneOpponent
 from tmdp_spiel.algorithms.path_learner import plan_values, rescore_plan
 from tmdp_spiel.algorithms.transition_model import greedy_action
 from tmdp_spiel.trees import checks, walk
@@ -37,7 +38,7 @@ NUMBER, TOTAL, SQUARES, LOWER = range(4)
 Measured = collections.namedtuple("Measured", ["frozen", "answer", "progress", "numbers", "epsilon", "delta"])
 
 
-class CertifiedUCRL(BettingUCRL):
+class CertifiedUCRL(OneOpponent, BettingUCRL):
     """PAC identification: stops with a policy that is worth at least V* - epsilon with probability at least 1 - delta.
 
     epsilon is on the [0, 1] scale of returns. For trees of millions of states; on small ones BettingOnDifferences stops
@@ -53,8 +54,8 @@ class CertifiedUCRL(BettingUCRL):
         episodes = _measuring_episodes(1, 0, self.epsilon, (1.0 - _UPPER_SHARE) * delta)
         if episodes >= 2**31:
             raise ValueError(
-                f"to measure an answer to within a part of epsilon = {epsilon} takes about {episodes:.1e} episodes, and a "
-                f"run has fewer than 2^31: ask for a larger epsilon"
+                f"to measure an answer to within a part of epsilon = {epsilon} takes about {episodes:.1e} episodes, "
+                f"and a run has fewer than 2^31: ask for a larger epsilon"
             )
         plans = (np.zeros(tree.num_states, PLAN_DTYPE) for _ in range(2))
         self._measured = Measured(
@@ -90,6 +91,7 @@ class CertifiedUCRL(BettingUCRL):
         _step(self.tree.links, self._memory, self._measured, length, value)
 
     def _play(self, mdp, values, rng, episodes):
+        self.check_same_opponent(mdp)
         return _play(self.tree.links, mdp.chances, self._memory, self._measured, *values, rng, episodes)
 
 
@@ -166,7 +168,7 @@ def _step(links, memory, measured, length, value):
             progress[NEXT_LOOK] = int(_NEXT * progress[EPISODES])
     elif progress[EPISODES] >= progress[NEXT_LOOK]:
         attempt = progress[MEASURED] + 1
-        length = int(math.ceil(_measuring_episodes(attempt, progress[EPISODES], measured.epsilon, measured.delta)))
+        length = math.ceil(_measuring_episodes(attempt, progress[EPISODES], measured.epsilon, measured.delta))
         spare = math.sqrt(0.5 * _log_needed(attempt, measured.delta) / length)
         if memory.upper[root] - memory.means[root] <= measured.epsilon - spare:
             _freeze(links, memory, measured.frozen)
