@@ -39,7 +39,7 @@ flags.adopt_module_key_flags(sweep_flags)
 _FAMILIES = {
     "policies as arms": ("UCBT", "LUCBT", "LUCBTUniform", "LUCB"),
     "a bandit or regrets at every state": ("UCT", "OutcomeSamplingMCCFR", "OPF"),
-    "a model, to identify or certify": ("BettingUCRL", "BPIUCRL", "MDPGapE"),
+    "to identify or certify": ("BettingUCRL", "CertifiedUCRL", "BettingOnDifferences", "BPIUCRL", "MDPGapE"),
     "a model, for low regret": ("MVP", "StrongEuler", "AMB", "PSRL"),
     "OpenSpiel's solvers": tuple(SOLVERS),
 }

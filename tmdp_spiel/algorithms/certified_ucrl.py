@@ -28,7 +28,8 @@ _STAKES = 14
 _LARGEST_STAKE = 0.9
 _HALVINGS = 40
 _LEAST_SHARE = 1.0 / 40.0  # of the episodes so far, that an answer is measured on
-_NEXT = 1.02  # the episodes grow by this factor before the next look
+_NEXT = 1.02  # the episodes grow by this factor before the next look,
+_NEXT_ATTEMPT = 1.25  # and by this one after a measurement that was not enough
 
 EPISODES, NEXT_LOOK, MEASURED, LEFT, STOPPED, HAS_ANSWER = range(6)
 NUMBER, TOTAL, SQUARES, LOWER = range(4)
@@ -165,7 +166,7 @@ def _step(links, memory, measured, length, value):
                 numbers[LOWER], progress[HAS_ANSWER] = max(lower, numbers[LOWER]), 1
                 for state in range(len(measured.frozen)):
                     measured.answer[state] = measured.frozen[state]
-            progress[NEXT_LOOK] = int(_NEXT * progress[EPISODES])
+            progress[NEXT_LOOK] = int(_NEXT_ATTEMPT * progress[EPISODES])
     elif progress[EPISODES] >= progress[NEXT_LOOK]:
         attempt = progress[MEASURED] + 1
         length = math.ceil(_measuring_episodes(attempt, progress[EPISODES], measured.epsilon, measured.delta))
