@@ -1,6 +1,6 @@
 """Identification by bets on differences of policies: an epsilon-best response in few episodes, certified.
 
-The certificate is in bounds/differences; docs/theory.md, section 9, has the proof. It holds for any exploration,
+The certificate is in bounds/differences; docs/theory.md, section 11, has the proof. It holds for any exploration,
 answer, baseline and stake that are set before an episode. Here they are set anew at *looks*, whenever the episodes have
 grown by a few percent, from what was seen so far:
 

@@ -2,7 +2,7 @@
 
 BettingUCRL bounds from above what any response is worth, sequence by sequence. Once its bound is near the empirical
 value of the best plan, that plan is frozen and played for a number of episodes that was fixed before. They bound its
-value from below; the model learns from them as from all others. Proven in docs/theory.md, section 10.
+value from below; the model learns from them as from all others. Proven in docs/theory.md, section 12.
 """
 
 from __future__ import annotations

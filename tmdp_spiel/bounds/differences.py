@@ -1,6 +1,6 @@
 """Bets on differences of policies: what certifies that an answer is within epsilon of the best.
 
-Proven in docs/theory.md, section 9.
+Proven in docs/theory.md, section 11.
 
 An episode is played by a mixed plan mu. For any baseline Q and any policy pi, pure or mixed, the estimate
 
