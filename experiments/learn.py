@@ -15,6 +15,7 @@ import tmdp_spiel as ts
 from experiments.paper import settings
 from experiments.sweep.names import label
 from tmdp_spiel.algorithms.catalogue import find_algorithm
+from tmdp_spiel.trees import checks, storage
 
 _GAME = flags.DEFINE_string("game", "leduc", "kuhn, kuhn5, leduc, or any OpenSpiel game string.")
 _EPISODES = flags.DEFINE_integer("episodes", 1_000_000, "Episodes of each run.", lower_bound=1)
@@ -89,7 +90,10 @@ def main(argv: Sequence[str]) -> None:
     matplotlib.use("Agg")
     try:
         game = ts.load_game(_GAME.value)
-    except ValueError as error:
+        checks.positive("c", _C.value)
+        checks.seed(_SEED.value)
+        storage.check_folder(_OUTPUT.value)
+    except (ValueError, OSError) as error:
         raise app.UsageError(str(error)) from None
     start = time.perf_counter()
     opponent = ts.equilibrium(game, _ITERATIONS.value)

@@ -5,14 +5,17 @@ python -m experiments.solve_rbt --resume            # goes on after an interrupt
 python -m experiments.solve_rbt --check             # measures the exploitability of the shipped equilibrium again
 """
 
+import math
 import pathlib
+import sys
 import time
 
 import numba
-import pyspiel
 from absl import app, flags
 
 from tmdp_spiel.games.rbt import cfr_plus, policy_file, tree as rbt_tree
+from tmdp_spiel.games.rbt.game import SHORT_NAME
+from tmdp_spiel.spiel.load_game import load_game
 
 _ITERATIONS = flags.DEFINE_integer(
     "iterations", 200, "CFR+ iterations in all, those of a resumed run included", lower_bound=1
@@ -38,19 +41,26 @@ _WORST = flags.DEFINE_float("worst", 0.0025, "with --check, the largest exploita
 def main(argv):
     if len(argv) > 1:
         raise app.UsageError(f"unexpected arguments {argv[1:]}")
+    if not math.isfinite(_TARGET.value):
+        raise app.UsageError(f"--target must be a number, not {_TARGET.value}")
     if _THREADS.value:
         numba.set_num_threads(_THREADS.value)
-    if _CHECK.value:
-        check(_POLICY.value)
-    else:
-        solve()
+    try:
+        if _CHECK.value:
+            check(_POLICY.value)
+        else:
+            solve()
+    except (ValueError, OSError) as error:
+        sys.exit(f"error: {error}")
 
 
 def solve():
     checkpoint = pathlib.Path(_CHECKPOINT.value)
     if checkpoint.exists() and not _RESUME.value:
         raise app.UsageError(f"{checkpoint} exists: pass --resume to continue from it, or delete it to begin anew")
-    game = pyspiel.load_game(_GAME.value)
+    game = load_game(_GAME.value)
+    if game.get_type().short_name != SHORT_NAME:
+        raise ValueError(f"--game={_GAME.value} is not {SHORT_NAME}, with or without parameters, which is solved here")
     enumerated = rbt_tree.enumeration(game)
     for mark, tree in zip("xo", enumerated.trees):
         print(f"{mark}: {tree.num_states:,} states, {tree.num_sequences:,} sequences", flush=True)

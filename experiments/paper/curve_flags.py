@@ -18,7 +18,9 @@ _EPISODES = flags.DEFINE_integer(
 )
 _ALGORITHMS = flags.DEFINE_list("algorithms", None, f"Any of {', '.join(_ALL)}; those of each panel if not given.")
 flags.register_validator(
-    "algorithms", lambda chosen: chosen is None or set(chosen) <= set(_ALL), f"choose from {', '.join(_ALL)}"
+    "algorithms",
+    lambda chosen: chosen is None or (bool(chosen) and set(chosen) <= set(_ALL)),
+    f"choose from {', '.join(_ALL)}",
 )
 
 

@@ -70,7 +70,7 @@ import tmdp_spiel as ts
 for iterations in range(20, 20 + int(sys.argv[2])):
     ts.equilibrium("leduc", iterations)
 """
-_SWEEP = ["--games=kuhn", "--players=x", "--iterations=20", "--algorithms=UCT,MVP", "--processes=1"]
+_SWEEP = ["--games=leduc", "--players=x", "--iterations=20", "--algorithms=UCT,MVP", "--processes=1"]
 _RBT_START = "python_rbt(start=x4o0x8)"
 
 

@@ -229,6 +229,10 @@ def library_calls() -> list[WrongCall]:
     return calls
 
 
+class _TracebackShown(Exception):
+    """A command ended in a traceback, whatever its last line says."""
+
+
 def _command(text: str, says: str) -> WrongCall:
     def run():
         done = subprocess.run(
@@ -238,7 +242,7 @@ def _command(text: str, says: str) -> WrongCall:
         if done.returncode == 0:
             return
         if "Traceback" in said:
-            raise RuntimeError(said.strip().splitlines()[-1])
+            raise _TracebackShown(said.strip().splitlines()[-1])
         raise ValueError(said)
 
     return WrongCall(f"python -m {text}", run, says)
@@ -246,8 +250,11 @@ def _command(text: str, says: str) -> WrongCall:
 
 def command_calls() -> list[WrongCall]:
     """Wrong command lines."""
-    sweep = "experiments.regret --games=kuhn --players=x --iterations=5 --runs=1 --episodes=100 --algorithms=UCT"
+    files = _files()
+    sweep = f"experiments.regret --output={files} --games=leduc --players=x --iterations=5"
+    sweep += " --runs=1 --episodes=100 --algorithms=UCT"
     solve = "experiments.solve_rbt --game='python_rbt(start=x4o0x8o2x1)' --iterations=2 --threads=1"
+    solve += f" --output={files}/policy.bin --checkpoint={files}/checkpoint.npz"
     known = "experiments.exploit --game=kuhn --opponent=uniform --episodes=100"
     return [
         _command(f"{sweep} --output=/proc/nowhere", "/proc/nowhere"),
@@ -279,6 +286,8 @@ def answer(call: WrongCall) -> tuple[str, str]:
     """What came of a call: ("clear" | "unclear" | "accepted", the error)."""
     try:
         call.run()
+    except _TracebackShown as error:
+        return "unclear", f"a traceback: {error}"
     except (Exception, SystemExit) as error:
         last = traceback.extract_tb(error.__traceback__)[-1].filename
         ours = any(f"/{room}/" in last for room in ("tmdp_spiel", "games", "experiments"))

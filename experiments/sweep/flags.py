@@ -12,6 +12,7 @@ from experiments.sweep.names import title
 from tmdp_spiel import build_decision_tree
 from tmdp_spiel.algorithms.catalogue import catalogue
 from tmdp_spiel.spiel.equilibrium import DEFAULT_ITERATIONS
+from tmdp_spiel.trees import storage
 
 _OUTPUT = flags.DEFINE_string("output", "results", "The directory of the results: runs/, figures/ and tables.")
 _PROCESSES = flags.DEFINE_integer(
@@ -62,6 +63,7 @@ def stored(configurations: list[dict]) -> list[dict]:
 
 def carry_out(configurations: list[dict]) -> list[dict]:
     """The results of all configurations; what is not in the store is run now."""
+    storage.check_folder(_OUTPUT.value)
     done = execution.carry_out(
         configurations,
         results(),
@@ -120,7 +122,7 @@ def run_binary(main) -> None:
             raise app.UsageError(f"unknown arguments: {argv[1:]}")
         try:
             main()
-        except (ValueError, execution.SweepStopped) as error:
+        except (ValueError, OSError, execution.SweepStopped) as error:
             sys.exit(f"error: {error}")
 
     app.run(guarded)

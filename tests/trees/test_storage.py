@@ -327,9 +327,9 @@ def test_one_process_at_a_time(tmp_path):
     code = "import sys; from tmdp_spiel.trees import storage\nwith storage.locked(sys.argv[1]): pass"
     command = [sys.executable, "-c", code, path]
     with storage.locked(path):
-        with pytest.raises(storage.InUseError, match=f"in use by process {os.getpid()}; wait for it"):
-            with storage.locked(path):
-                pass
+        message = f"in use by process {os.getpid()}; wait for it"
+        with pytest.raises(storage.InUseError, match=message), storage.locked(path):
+            pass
         refused = subprocess.run(command, capture_output=True, text=True)
         assert refused.returncode != 0 and "InUseError" in refused.stderr
         with storage.locked(tmp_path / "run.1"), storage.replacing(tmp_path / "run.1") as file:
@@ -340,7 +340,8 @@ def test_one_process_at_a_time(tmp_path):
 
 
 def test_a_killed_process_leaves_no_lock(tmp_path):
-    code = "import os, sys; from tmdp_spiel.trees import storage\nwith storage.locked(sys.argv[1]): os.kill(os.getpid(), 9)"
+    code = "import os, sys; from tmdp_spiel.trees import storage\n"
+    code += "with storage.locked(sys.argv[1]): os.kill(os.getpid(), 9)"
     subprocess.run([sys.executable, "-c", code, tmp_path / "run"])
     assert list(tmp_path.iterdir())
     with storage.locked(tmp_path / "run"):
@@ -379,3 +380,11 @@ def test_contents_are_on_the_disk_before_a_name_is(tmp_path, monkeypatch):
         monkeypatch.setattr(storage.os, name, lambda *given, name=name, real=real: (done.append(name), real(*given)))
     storage.save_directory(tmp_path / "folder", {"a": np.arange(3), "b": []})
     assert done == ["fsync", "fsync", "fsync", "replace", "fsync", "rename", "fsync"]
+
+
+def test_a_folder_is_tried_before_any_work_is_done(tmp_path):
+    storage.check_folder(tmp_path / "new" / "folder")
+    assert list((tmp_path / "new" / "folder").iterdir()) == []
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(OSError, match="nothing can be written to .*file"):
+        storage.check_folder(tmp_path / "file" / "below")

@@ -39,7 +39,8 @@ def connect(address: str):
     if not is_protected(address):
         warnings.warn(
             f"the scheduler {address} is on another machine and not protected: whoever reaches its port can run code "
-            "on it, on its workers and here; let it listen on 127.0.0.1 behind ssh -L, or use tls:// (docs/reliability.md)",
+            "on it, on its workers and here; let it listen on 127.0.0.1 behind ssh -L, or use tls:// "
+            "(docs/reliability.md)",
             UnprotectedSchedulerWarning,
             stacklevel=2,
         )

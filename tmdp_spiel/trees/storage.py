@@ -61,6 +61,18 @@ def checked_path(path) -> pathlib.Path:
     return pathlib.Path(path)
 
 
+def check_folder(path) -> None:
+    """Says before any work is done that a folder cannot be made or written to."""
+    folder = pathlib.Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor, name = _create(folder / "trial")
+        os.close(descriptor)
+        name.unlink()
+    except OSError as error:
+        raise type(error)(f"nothing can be written to {folder}: {error.strerror or error}") from None
+
+
 # Temporaries, and the lock of a file that one process at a time writes.
 
 
