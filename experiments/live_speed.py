@@ -3,8 +3,8 @@
     python -m experiments.live_speed
     python -m experiments.live_speed --games=phantom_ttt --learners=UCT,BettingUCRL --seconds=10
 
-The bare loop plays the same game through pyspiel, in Python, with all moves at random. The learner plays against a uniform
-opponent. Both are given the same processor time; a learner's rate includes the growth of its tree from nothing.
+The bare loop plays the same game through pyspiel, in Python, with all moves at random. The learner plays against a
+uniform opponent. Both are given the same processor time; a learner's rate includes the growth of its tree from nothing.
 """
 
 import random
