@@ -19,7 +19,6 @@ TOO_LARGE = (
     "amazons",
     "bargaining",
     "battleship",
-    "blotto",
     "breakthrough",
     "bridge(use_double_dummy_result=False)",
     "chess",
@@ -57,7 +56,6 @@ FORGETFUL = (
     "pig",
     "quoridor(board_size=5)",
     "rbc(board_size=4)",
-    "solitaire",
     "y(board_size=5)",
 )
 SAMPLED = ("negotiation", "tarok")

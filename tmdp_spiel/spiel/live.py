@@ -243,6 +243,11 @@ class LiveGame:
             learner.take_in(ended_on, value, left)
         return number
 
+    @property
+    def in_rounds(self) -> bool:
+        """Whether many episodes are played at once."""
+        return self._rounds is not None
+
     def close(self) -> None:
         """Ends what was started to play many episodes at once."""
         if self._rounds is not None:
