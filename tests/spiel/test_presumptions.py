@@ -156,6 +156,34 @@ def test_what_chance_explains_is_no_change():
     assert seems_to_change(np.zeros(100), np.ones(100)) and not seems_to_change(np.ones(1), np.zeros(100))
 
 
+def test_a_change_is_seen_and_chance_raises_alarms_no_more_often_than_stated():
+    rng = np.random.default_rng(1)
+    alarms = sum(seems_to_change(rng.random(60) ** 4, rng.random(60) ** 4, 0.2) for _ in range(500))
+    assert alarms <= 130
+    assert all(seems_to_change(rng.random(2000) < 0.5, rng.random(2000) < 0.65) for _ in range(20))
+
+
+class Turncoat(pyspiel.Bot):
+    """Bets seldom for a while, then often."""
+
+    def __init__(self):
+        super().__init__()
+        self.asked, self._rng = 0, np.random.default_rng(0)
+
+    def step(self, state):
+        self.asked += 1
+        return int(self._rng.random() < (0.3 if self.asked < 3000 else 0.8))
+
+    def restart_at(self, state):
+        pass
+
+
+def test_exploit_remarks_on_an_opponent_that_changes():
+    with pytest.warns(OpponentChangesWarning):
+        found = ts.exploit(KUHN, Turncoat(), player=0, episodes=6000, progress=False)
+    assert any("seems to change" in remark for remark in found.remarks) and "seems to change" in str(found)
+
+
 class Moody(policy_lib.Policy):
     """Answers otherwise every time: always one action, but any."""
 

@@ -171,13 +171,13 @@ def check_savable(learner: Learner) -> None:
 def save(path, whose: dict, learner: Learner, beside=None) -> None:
     """Writes a learner, and what goes with it, to a file that replaces an older one only when it is complete.
 
-    beside: the RunState of its run, the generator of its agent, or None.
+    beside: the RunState of its run, the generator of its agent, a dict of what was measured of its responses, or None.
     """
     grown = None
     if isinstance(learner.tree, GrownTree):
         learner.grow()
         grown = learner.tree.grown()
-    holds = {RunState: "run", np.random.Generator: "agent"}.get(type(beside), "learner")
+    holds = {RunState: "run", np.random.Generator: "agent", dict: "response"}.get(type(beside), "learner")
     parts = state.TakenApart(learner.tree)
     content = {
         "tree": parts.document(grown, "the tree"),
@@ -320,7 +320,7 @@ class _Stored:
             return state.PutTogether(self.tree, self.arrays).value(self.content["beside"], like, holds)
 
 
-_HOLDS = {"learner": "a learner alone", "run": "a run", "agent": "an agent"}
+_HOLDS = {"learner": "a learner alone", "run": "a run", "agent": "an agent", "response": "a response that is learned"}
 
 
 def _size(dtype: np.dtype, shape: tuple) -> int:
@@ -360,3 +360,11 @@ def load_agent(path, like: Learner) -> tuple[Learner, np.random.Generator]:
     learner = stored.new_learner()
     stored.relearn(learner)
     return learner, generator
+
+
+def load_response(path, learner: Learner) -> dict:
+    """Brings a new learner to where that of the file was; returns what was kept beside it."""
+    stored = _Stored(path, learner.tree)
+    beside = stored.beside("response", {})
+    stored.relearn(learner)
+    return beside

@@ -202,6 +202,15 @@ class LiveGame:
             "bounds them"
         )
 
+    @property
+    def generator(self) -> np.ndarray:
+        """Where the draws of chance, of policies and of own moves outside the tree are; for a file."""
+        return np.array(self._random.getstate()[1], np.uint32)
+
+    @generator.setter
+    def generator(self, state: np.ndarray) -> None:
+        self._random.setstate((3, tuple(state.tolist()), None))
+
     # Many episodes --------------------------------------------------------------------------------------------------
 
     def _scaled(self, utility: float) -> float:

@@ -7,14 +7,13 @@ hold can show.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from tmdp_spiel.algorithms.learner import Learner
+from tmdp_spiel.bounds import betting
 from tmdp_spiel.trees.decision_tree import DecisionTree
 
-_STANDARD_ERRORS = 4.0  # apart by chance once in 16,000 times
+FALSE_ALARM = 0.005
 
 
 class OpponentChangesWarning(UserWarning):
@@ -35,9 +34,15 @@ def check_new_learner(learner: Learner, tree: DecisionTree) -> None:
         )
 
 
-def seems_to_change(early: np.ndarray, late: np.ndarray) -> bool:
-    """Whether returns of one policy, early and late, differ by more than chance explains: by 4 standard errors."""
-    if min(len(early), len(late)) < 2:
+def seems_to_change(early: np.ndarray, late: np.ndarray, false_alarm: float = FALSE_ALARM) -> bool:
+    """Whether returns of one policy, early and late, differ by more than chance explains.
+
+    The differences late - early, one by one, have mean 0 if nothing has changed. A betting interval around their mean
+    that leaves out 0 is the alarm, which is false with probability at most `false_alarm`.
+    """
+    number = min(len(early), len(late))
+    if number == 0:
         return False
-    error = math.sqrt(early.var(ddof=1) / len(early) + late.var(ddof=1) / len(late))
-    return bool(abs(early.mean() - late.mean()) > _STANDARD_ERRORS * error)
+    differences = np.subtract(late[:number], early[:number], dtype=np.float64)
+    low, high = betting.interval((1.0 + differences) / 2.0, false_alarm)
+    return not low <= 0.5 <= high
