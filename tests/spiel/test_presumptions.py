@@ -172,7 +172,7 @@ class Turncoat(pyspiel.Bot):
 
     def step(self, state):
         self.asked += 1
-        return int(self._rng.random() < (0.3 if self.asked < 3000 else 0.8))
+        return int(self._rng.random() < (0.3 if self.asked < 20_000 else 0.8))
 
     def restart_at(self, state):
         pass
@@ -180,7 +180,7 @@ class Turncoat(pyspiel.Bot):
 
 def test_exploit_remarks_on_an_opponent_that_changes():
     with pytest.warns(OpponentChangesWarning):
-        found = ts.exploit(KUHN, Turncoat(), player=0, episodes=6000, progress=False)
+        found = ts.exploit(KUHN, Turncoat(), player=0, episodes=40_000, progress=False)
     assert any("seems to change" in remark for remark in found.remarks) and "seems to change" in str(found)
 
 
