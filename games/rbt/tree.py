@@ -7,6 +7,8 @@ import functools
 import hashlib
 import json
 import pathlib
+import shutil
+import warnings
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
@@ -25,7 +27,7 @@ from tmdp_spiel.trees import storage
 from tmdp_spiel.trees.decision_tree import DecisionTree
 from tmdp_spiel.trees.tree_mdp import TreeMDP
 
-_CACHE_FORMAT = 2  # a new number leaves old files unread
+_CACHE_FORMAT = 3  # a new number leaves old files unread
 _WORTH_A_FILE = 1_000_000  # sequences
 _RETURNS = (0.0, 0.5, 1.0)  # of a lost, drawn, won game: the order of the bits of PlayerTree.endings
 _ONE_ENDING = (passes.Utilities(1.0, 0.0, 0.0), passes.Utilities(0.0, 1.0, 0.0), passes.Utilities(0.0, 0.0, 1.0))
@@ -242,7 +244,16 @@ def _from_cache(
     save: Callable[[_Kept, pathlib.Path], None],
     load: Callable[[pathlib.Path], _Kept],
 ) -> _Kept:
-    """Opens what is kept at `path`; made and saved before that if it is not there, and only made if it is small."""
+    """Opens what is kept at `path`; made and saved before that if it is not there, and only made if it is small.
+
+    What is kept there and cannot be opened is made again.
+    """
+    if path.exists():
+        try:
+            return load(path)
+        except (FileNotFoundError, ValueError) as error:
+            warnings.warn(f"{error}; it is made again", stacklevel=2)
+            shutil.rmtree(path)
     if not path.exists():
         made = make()
         if size(made) < _WORTH_A_FILE:

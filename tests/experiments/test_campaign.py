@@ -25,8 +25,11 @@ def test_what_is_killed_comes_to_the_same(target, tmp_path):
     assert found.kills >= 2 and found.survived, found
 
 
+COMMANDS = wrong_calls.command_calls()
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("call", wrong_calls.command_calls(), ids=lambda call: call.text)
+@pytest.mark.parametrize("call", COMMANDS, ids=range(len(COMMANDS)))
 def test_a_wrong_command_line_is_told_what_would_be_right(call):
     kind, error = wrong_calls.answer(call)
     assert kind == "clear", f"{error}; it should say {call.says!r}"

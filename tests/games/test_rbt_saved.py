@@ -6,7 +6,8 @@ import shutil
 import numpy as np
 import pytest
 
-from tmdp_spiel.games.rbt import enumeration
+import tmdp_spiel as ts
+from tmdp_spiel.games.rbt import enumeration, tree
 from tmdp_spiel.games.rbt.structure import Enumeration
 from tmdp_spiel.trees import storage
 
@@ -79,3 +80,19 @@ def test_no_content_reaches_the_passes_unchecked(copied, name, change):
     storage.save_directory(copied, contents)
     with pytest.raises(ValueError, match="does not hold a tree that can be used"):
         Enumeration.load(copied)
+
+
+def test_a_cache_that_cannot_be_opened_is_made_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMDP_SPIEL_CACHE", str(tmp_path))
+    monkeypatch.setattr(tree, "_WORTH_A_FILE", 1)
+    tree.forget_enumeration()
+    game = ts.load_game("python_rbt(start=x4o0x8o2x1)")
+    whole = ts.build_tree(game, 0, ts.uniform(game))
+    for name, file in (("rbt_mdp_*", "reach.npy"), ("rbt_enumeration_*", "x_parent.npy")):
+        (folder,) = tmp_path.glob(name)
+        (folder / file).write_bytes(b"nothing")
+    tree.forget_enumeration()
+    with pytest.warns(UserWarning, match="it is made again"):
+        again = ts.build_tree(game, 0, ts.uniform(game))
+    assert again.fingerprint == whole.fingerprint
+    tree.forget_enumeration()
