@@ -87,12 +87,13 @@ def test_a_cache_that_cannot_be_opened_is_made_again(tmp_path, monkeypatch):
     monkeypatch.setattr(tree, "_WORTH_A_FILE", 1)
     tree.forget_enumeration()
     game = ts.load_game("python_rbt(start=x4o0x8o2x1)")
-    whole = ts.build_tree(game, 0, ts.uniform(game))
+    fingerprint = ts.build_tree(game, 0, ts.uniform(game)).fingerprint
     for name, file in (("rbt_mdp_*", "reach.npy"), ("rbt_enumeration_*", "x_parent.npy")):
         (folder,) = tmp_path.glob(name)
+        (folder / file).unlink()
         (folder / file).write_bytes(b"nothing")
     tree.forget_enumeration()
     with pytest.warns(UserWarning, match="it is made again"):
         again = ts.build_tree(game, 0, ts.uniform(game))
-    assert again.fingerprint == whole.fingerprint
+    assert again.fingerprint == fingerprint
     tree.forget_enumeration()
