@@ -123,7 +123,7 @@ def _files(path: pathlib.Path) -> list[pathlib.Path]:
 
 
 def flip(name: str, number: int, seed: int) -> dict[str, int]:
-    """How many of so many flips were "refused", "the same", or "silent": read as something else."""
+    """How many of so many flips were "refused", "the same", "silent": read as something else, or "another error"."""
     warnings.simplefilter("ignore")
     rng, format_, counts = np.random.default_rng(seed), FORMATS[name], collections.Counter()
     with tempfile.TemporaryDirectory() as folder:
@@ -150,6 +150,8 @@ def _outcome(format_: Format, path: pathlib.Path, expected) -> str:
         found = format_.read(path)
     except (ValueError, OSError):
         return "refused"
+    except Exception:
+        return "another error"
     return "refused" if found is None else "the same" if found == expected else "silent"
 
 

@@ -385,6 +385,16 @@ def test_no_flipped_byte_goes_unseen(mdp_of, tmp_path):
             ts.load_learner(path, mdp.tree)
 
 
+@pytest.mark.parametrize("name", ["<,8", "f8,O", "|O", "<f", "", "__import__('os')"])
+def test_kinds_of_arrays_that_are_none(name, mdp_of, tmp_path):
+    """NumPy reads some of them as programs, and says SyntaxError."""
+    path, tree = tmp_path / "learner", mdp_of("kuhn", 0).tree
+    ts.save_learner(ts.UCT(tree), path)
+    path.write_bytes(path.read_bytes().replace(b'"<f8"', json.dumps(name).encode()))
+    with pytest.raises(ValueError, match="is damaged"):
+        ts.load_learner(path, tree)
+
+
 class Nested(ts.UCT):
     """A learner of one's own, with all that a learner may hold."""
 

@@ -28,6 +28,8 @@ from tmdp_spiel.trees.tree_mdp import TreeMDP
 
 _MAGIC = b"tmdp-spiel checkpoint 3\n"
 _PIECE = 1 << 24  # bytes hashed or read at a time
+# By name, so that no name of a file is given to NumPy, which reads some of them as programs.
+_KINDS = {dtype.str: dtype for dtype in map(np.dtype, ("?", *"bhiqBHIQefd"))}
 
 # Which saved state a learner is in, and after how many episodes; it is in no other once it has learned again.
 _SAVED_AS: weakref.WeakKeyDictionary[Learner, tuple[str, int]] = weakref.WeakKeyDictionary()
@@ -254,7 +256,7 @@ class _Stored:
             _refuse_other(path, "made for another tree", differences(self.header, {"tree": tree_identity(tree)}))
             content = _read_json(file, path)
             try:
-                kinds = [(np.dtype(name), tuple(shape)) for name, shape in content["arrays"]]
+                kinds = [(_KINDS[name], tuple(shape)) for name, shape in content["arrays"]]
                 sizes = [_size(dtype, shape) for dtype, shape in kinds]
                 if sum(sizes) > os.fstat(plain.fileno()).st_size:
                     raise EOFError
@@ -324,7 +326,7 @@ _HOLDS = {"learner": "a learner alone", "run": "a run", "agent": "an agent", "re
 
 
 def _size(dtype: np.dtype, shape: tuple) -> int:
-    if dtype.kind not in "biuf" or not all(type(length) is int and length >= 0 for length in shape):
+    if not all(type(length) is int and length >= 0 for length in shape):
         raise ValueError
     return math.prod(shape) * dtype.itemsize
 
