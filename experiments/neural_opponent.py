@@ -26,6 +26,7 @@ def network_policy(game: pyspiel.Game, width: int):
     """A function from a list of states to an array of action probabilities, a row for each."""
     import torch
 
+    torch.set_num_threads(1)
     torch.manual_seed(0)
     network = torch.nn.Sequential(
         torch.nn.Linear(game.information_state_tensor_size(), width),
