@@ -1,4 +1,4 @@
-"""How few episodes identification can take, asymptotically: kl(delta, 1 - delta) / D* (docs/theory.md, section 11).
+"""How few episodes identification can take, asymptotically: kl(delta, 1 - delta) / D* (docs/theory.md, section 13).
 
 Degenne and Koolen ("Pure exploration with multiple correct answers", NeurIPS 2019), for pure answers on a Tree MDP:
 
