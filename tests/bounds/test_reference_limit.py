@@ -23,7 +23,9 @@ def test_two_coins_are_those_of_the_textbook():
     first, second, epsilon = 0.6, 0.4, 0.05
 
     def cheapest(share):
-        cost = lambda m: share * coin_divergence(first, m) + (1 - share) * coin_divergence(second, m + epsilon)
+        def cost(m):
+            return share * coin_divergence(first, m) + (1 - share) * coin_divergence(second, m + epsilon)
+
         return scipy.optimize.minimize_scalar(cost, bounds=(1e-6, 1 - epsilon - 1e-6), method="bounded").fun
 
     best = max(cheapest(share) for share in np.linspace(0.01, 0.99, 981))

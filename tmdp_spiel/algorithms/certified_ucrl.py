@@ -58,9 +58,13 @@ class CertifiedUCRL(OneOpponent, BettingUCRL):
                 f"to measure an answer to within a part of epsilon = {epsilon} takes about {episodes:.1e} episodes, "
                 f"and a run has fewer than 2^31: ask for a larger epsilon"
             )
-        plans = (np.zeros(tree.num_states, PLAN_DTYPE) for _ in range(2))
         self._measured = Measured(
-            *plans, np.zeros(6, np.int64), np.zeros(4), self.epsilon, (1.0 - _UPPER_SHARE) * delta
+            frozen=np.zeros(tree.num_states, PLAN_DTYPE),
+            answer=np.zeros(tree.num_states, PLAN_DTYPE),
+            progress=np.zeros(6, np.int64),
+            numbers=np.zeros(4),
+            epsilon=self.epsilon,
+            delta=(1.0 - _UPPER_SHARE) * delta,
         )
 
     def plan(self) -> np.ndarray:

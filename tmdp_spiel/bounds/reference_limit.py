@@ -2,17 +2,17 @@
 
 Degenne and Koolen ("Pure exploration with multiple correct answers", NeurIPS 2019), for pure answers on a Tree MDP:
 
-    D* = max over epsilon-best answers and plans x of min over rivals pi of the least cost of an alternative in which pi is
-         better than the answer by epsilon,
+    D* = max over epsilon-best answers and plans x of min over rivals pi of the least cost of an alternative in which pi
+         is better than the answer by epsilon,
 
-the cost of an alternative q' being the divergence of episodes of x, the sum over outcomes of x q ln(q / q'). Its dual is a
-concave problem in a multiplier eta and numbers nu that obey the flow of a plan, up to their size at the root:
+the cost of an alternative q' being the divergence of episodes of x, the sum over outcomes of x q ln(q / q'). Its dual
+is a concave problem in a multiplier eta and numbers nu that obey the flow of a plan, up to their size at the root:
 
     max of sum over outcomes o of x(j) q(o) ln((nu(j) - eta sign(j) return(o)) / x(j)) + 1 - nu(root) + eta epsilon,
 
-sign(j) being 1 where only the rival plays j, -1 where only the answer does. It is solved by Newton's method for all rivals at
-once; the plan by cutting planes. Both sides of the bracket are certain up to rounding: any dual point bounds the cost from
-below, any alternative bounds the best plan from above.
+sign(j) being 1 where only the rival plays j, -1 where only the answer does. It is solved by Newton's method for all
+rivals at once; the plan by cutting planes. Both sides of the bracket are certain up to rounding: any dual point bounds
+the cost from below, any alternative bounds the best plan from above.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ def best_rate(mdp: TreeMDP, epsilon: float, precision: float = 0.01) -> Bracket:
     tree = mdp.tree
     if tree.num_policies > _MOST_POLICIES:
         raise ValueError(
-            f"the reference limit lists all policies, and this tree has {tree.num_policies:.3g}, more than {_MOST_POLICIES:,}"
+            f"the reference limit lists all policies, and this tree has {tree.num_policies:.3g}, more than "
+            f"{_MOST_POLICIES:,}"
         )
     plays = _policies(tree)
     ending_value = mdp.chances.ending_value
@@ -99,7 +100,7 @@ def _policies(tree) -> np.ndarray:
 
 
 class _Problem:
-    """The best plan for one answer: a concave function of it, from above by cuts and from below by the best plan so far."""
+    """The best plan for one answer: a concave problem, from above by cuts and from below by the best plan so far."""
 
     def __init__(self, mdp: TreeMDP, plays: np.ndarray, answer: np.ndarray, epsilon: float):
         tree = mdp.tree
@@ -164,7 +165,7 @@ def _uniform_reach(tree) -> np.ndarray:
 
 
 def cheapest_alternatives(outcomes: Outcomes, signs, flow, reach, epsilon: float) -> tuple[np.ndarray, np.ndarray]:
-    """Per rival: a lower bound on the cost of its cheapest alternative, and the cost of one a sequence, without the reach.
+    """Per rival: a lower bound on the cost of its cheapest alternative, and a cut: the cost of one by sequences.
 
     signs: a row for each rival;  flow: see _flow;  reach: own reach of the plan, the root last, all positive.
     """
