@@ -60,7 +60,7 @@ class _Remembered:
 
 def _largest_round(in_flight: int, episodes: int) -> int:
     """Rounds are short at first, when every episode teaches much, and long enough later to keep all workers busy."""
-    return max(8, min(4 * in_flight, episodes // 8))
+    return max(8, in_flight // 4, min(4 * in_flight, episodes // 4))
 
 
 class LiveGame:
