@@ -14,7 +14,7 @@ exec((HERE / "tmdp_spiel" / "version.py").read_text(encoding="utf-8"), VERSION)
 
 
 class BuildCompiled(build_py):
-    """With TMDP_SPIEL_COMPILED=1 the kernels are compiled now and packed, for machines of the same kind (make wheel)."""
+    """With TMDP_SPIEL_COMPILED=1 the kernels are compiled now and packed, for machines of its kind (make wheel)."""
 
     def run(self):
         super().run()

@@ -134,7 +134,8 @@ def test_a_rarely_reached_child_keeps_its_whole_width():
         action=np.array([0, 0, 1], np.int16),
         can_end=[True, True, True],
     )
-    # One action at the first state: it ends nine times in ten. The child's two actions: value 1 well known, value 0 hardly.
+    # One action at the first state: it ends nine times in ten. The child's two actions: value 1 well known, value 0
+    # hardly.
     sequence_visits = np.array([1000, 99, 1], np.int32)
     state_visits = np.array([1000, 100], np.int32)
     plays = np.array([10**6, 10**6, 100], np.int32)

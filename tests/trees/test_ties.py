@@ -1,5 +1,7 @@
 """Ties are broken uniformly, and draws that may meet have keys of their own."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -44,7 +46,7 @@ def test_keys_of_different_draws_differ():
         (ties.descent_key(0), ties.descent_key(most)),
     ]
     assert all(low <= high for low, high in ranges)
-    assert all(one[1] < other[0] for one, other in zip(ranges, ranges[1:]))
+    assert all(one[1] < other[0] for one, other in itertools.pairwise(ranges))
 
 
 def test_streams_of_different_draws_differ(mdp_of):

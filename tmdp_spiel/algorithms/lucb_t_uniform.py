@@ -228,8 +228,8 @@ def _best_of_class(links, data, history, like, episodes):
 def _best_policy(links, data, history, episodes, policy):
     """Fills in the best policy of all classes: (its place among them, their number).
 
-    Leaves the losses of its class in the workspace. While a sequence is unplayed it is the best policy through one such,
-    and its place -1.
+    Leaves the losses of its class in the workspace. While a sequence is unplayed it is the best policy through one
+    such, and its place -1.
     """
     number = _list_classes(data)
     if data.plays[data.endings[data.classes[0]]] == 0:

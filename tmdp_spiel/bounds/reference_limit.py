@@ -20,6 +20,7 @@ from __future__ import annotations
 import collections
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import scipy.optimize
@@ -30,6 +31,7 @@ from tmdp_spiel.trees.tree_mdp import TreeMDP
 _MOST_POLICIES = 3000
 _BARRIER = 1e-8
 _NEWTON_STEPS = 60
+_EVERY: Any = slice(None)  # rival
 _SHARE_OF_COVER = 1e-3  # mixed into plans, so that nothing is never reached
 
 # The outcomes of positive probability: the sequence of each, the root being J, its probability and its return.
@@ -112,7 +114,8 @@ class _Problem:
         self.outcomes = Outcomes(sequence[seen], mdp.outcome_probability[seen], mdp.outcome_return[seen])
         self.flow = _flow(tree)
         self.cuts: list[np.ndarray] = []
-        self.upper, self.lower, self.plan = math.inf, 0.0, None
+        self.upper, self.lower = math.inf, 0.0
+        self.plan: np.ndarray | None = None
         self.centre = _uniform_reach(tree)
         self.cover = self.centre
 
@@ -201,11 +204,11 @@ def cheapest_alternatives(outcomes: Outcomes, signs, flow, reach, epsilon: float
             (can_end, extra, extra_slope, np.full(len(can_end), _BARRIER)),
         ):
             first, second = weights / value, weights / value**2
-            np.add.at(gradient, (slice(None), index), first)
+            np.add.at(gradient, (_EVERY, index), first)
             gradient[:, -1] -= (first * slopes).sum(axis=1)
-            np.add.at(hessian, (slice(None), index, index), -second)
-            np.add.at(hessian, (slice(None), index, size), second * slopes)
-            np.add.at(hessian, (slice(None), size, index), second * slopes)
+            np.add.at(hessian, (_EVERY, index, index), -second)
+            np.add.at(hessian, (_EVERY, index, size), second * slopes)
+            np.add.at(hessian, (_EVERY, size, index), second * slopes)
             hessian[:, -1, -1] -= (second * slopes**2).sum(axis=1)
         gradient[:, -2] -= 1.0
         gradient[:, -1] += epsilon + _BARRIER / points[:, -1]
@@ -230,5 +233,5 @@ def cheapest_alternatives(outcomes: Outcomes, signs, flow, reach, epsilon: float
     inner, _ = arguments(points)
     lower = np.log(inner / reach[at]) @ weight + 1.0 - points[:, -2] + epsilon * points[:, -1]
     costs = np.zeros((rivals, size))
-    np.add.at(costs, (slice(None), at), outcomes.probability * np.log(inner / reach[at]))
+    np.add.at(costs, (_EVERY, at), outcomes.probability * np.log(inner / reach[at]))
     return lower, costs

@@ -20,6 +20,7 @@ import weakref
 import numpy as np
 
 from tmdp_spiel.algorithms.learner import Learner
+from tmdp_spiel.algorithms.path_learner import PathLearner
 from tmdp_spiel.running import state
 from tmdp_spiel.trees import storage
 from tmdp_spiel.trees.decision_tree import DecisionTree
@@ -177,7 +178,8 @@ def save(path, whose: dict, learner: Learner, beside=None) -> None:
     """
     grown = None
     if isinstance(learner.tree, GrownTree):
-        learner.grow()
+        if isinstance(learner, PathLearner):
+            learner.grow()
         grown = learner.tree.grown()
     holds = {RunState: "run", np.random.Generator: "agent", dict: "response"}.get(type(beside), "learner")
     parts = state.TakenApart(learner.tree)
@@ -286,7 +288,7 @@ class _Stored:
 
     def new_learner(self) -> Learner:
         """A learner of the class and with the hyper-parameters of the file, which has learned nothing."""
-        name, parameters = self.header.get("class"), self.header.get("hyper-parameters")
+        name, parameters = self.header.get("class"), dict(self.header.get("hyper-parameters") or {})
         found = [each for each in _subclasses(Learner) if _class_name(each) == name]
         if not found:
             raise ValueError(f"{self.path} holds a {name}, which is not defined here; import its module first")
@@ -332,7 +334,8 @@ def _size(dtype: np.dtype, shape: tuple) -> int:
 
 
 def _subclasses(kind: type) -> list[type]:
-    return [each for child in kind.__subclasses__() for each in (child, *_subclasses(child))]
+    children: list[type] = kind.__subclasses__()
+    return [each for child in children for each in (child, *_subclasses(child))]
 
 
 def load_run(path, learner: Learner, mdp: TreeMDP) -> tuple[Learner, RunState]:

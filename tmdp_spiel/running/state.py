@@ -124,15 +124,13 @@ class PutTogether:
             made = [self.value(each, places[at], f"{where}[{at}]") for at, each in enumerate(content)]
             return tuple(made) if isinstance(like, tuple) else made
         if form == "dict" and isinstance(content, dict):
-            places = like if isinstance(like, Mapping) else {}
-            return {key: self.value(each, places.get(key), f"{where}[{key!r}]") for key, each in content.items()}
+            named = like if isinstance(like, Mapping) else {}
+            return {key: self.value(each, named.get(key), f"{where}[{key!r}]") for key, each in content.items()}
         if form == "generator":
             return self._generator(content, like, where)
         if form == "object" and isinstance(content, dict) and hasattr(like, "__dict__"):
-            places = vars(like)
-            places.update(
-                {name: self.value(each, places.get(name), f"{where}.{name}") for name, each in content.items()}
-            )
+            own = vars(like)
+            own.update({name: self.value(each, own.get(name), f"{where}.{name}") for name, each in content.items()})
             return like
         raise NotOfThisKind(f"{where} cannot be read")
 

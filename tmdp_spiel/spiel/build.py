@@ -57,8 +57,8 @@ def build_tree(
 
     Raises:
         GameTooLargeError: the game has more histories than max_nodes, or takes longer than max_seconds.
-        ValueError: the game does not tell its probabilities; or the opponent is no policy (NotAPolicyError): its answers
-            change from query to query, or with what it cannot see.
+        ValueError: the game does not tell its probabilities; or the opponent is no policy (NotAPolicyError): its
+            answers change from query to query, or with what it cannot see.
     """
     game = load_game(game)
     player = check_player(game, player)

@@ -7,6 +7,7 @@ import hashlib
 import importlib.metadata
 import json
 import warnings
+from typing import Any
 
 import pyspiel
 import tqdm
@@ -59,7 +60,7 @@ def equilibrium(game, iterations: int = DEFAULT_ITERATIONS, *, max_nodes: int = 
         return shipped
     if not (checks.is_whole(iterations) and iterations >= 1):
         raise ValueError(f"iterations must be a whole number of at least 1, not {iterations!r}")
-    key = {
+    key: dict[str, Any] = {
         "game": str(game),
         "iterations": int(iterations),
         "open_spiel": importlib.metadata.version("open_spiel"),

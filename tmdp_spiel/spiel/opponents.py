@@ -199,8 +199,8 @@ def _reader(source, player: int):
         return _bot_reader(source, player)
     if isinstance(source, rl_agent.AbstractAgent):
         raise TypeError(
-            f"player {player}'s policy is an agent, {type(source).__name__}; give ts.exploit the agent itself, or make a policy "
-            "of it with open_spiel.python.rl_agent_policy.RLAgentPolicy"
+            f"player {player}'s policy is an agent, {type(source).__name__}; give ts.exploit the agent itself, or make "
+            "a policy of it with open_spiel.python.rl_agent_policy.RLAgentPolicy"
         )
     raise TypeError(
         f"player {player}'s policy must be an OpenSpiel policy or a bot that provides its policy, not "

@@ -437,7 +437,7 @@ class DecisionTree:
         return {name: getattr(self, name) for name in (*self._ARRAYS, *self._RANGES, *self._FACTS, "names")}
 
     def __setstate__(self, state: dict) -> None:
-        self.__init__(**state)
+        type(self).__init__(self, **state)
 
     def __repr__(self) -> str:
         return (

@@ -43,7 +43,7 @@ def fingerprint(*contents) -> str:
     for content in contents:
         if isinstance(content, np.ndarray):
             digest.update(f"{content.dtype.str} {content.shape} ".encode())
-            digest.update(content)
+            digest.update(content.data)
         else:
             digest.update(f"{content!r} ".encode())
     return digest.hexdigest()[:32]

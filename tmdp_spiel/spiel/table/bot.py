@@ -41,7 +41,7 @@ class TreeBot(pyspiel.Bot):
         if number is None:
             raise ValueError(
                 f"player {tree.player} is shown a state that is not in its tree: "
-                f"{state_key(state, tree.player, self._game_type)!r}; are these the states of the game that it was made from?"
+                f"{state_key(state, tree.player, self._game_type)!r}; are these states of the game of its tree?"
             )
         index, _ = self.seat.act(number, self.evaluate)
         action = int(tree.legal_actions(number)[index])
