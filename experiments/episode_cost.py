@@ -34,7 +34,7 @@ from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
 _GAMES = flags.DEFINE_list(
     "games", ["kuhn", "kuhn5", "leduc", "rbt"], "Games to measure; two players for rbt, else player 0."
 )
-_SECONDS = flags.DEFINE_float("seconds", 4.0, "Time to play for.", lower_bound=0.0)
+_SECONDS = flags.DEFINE_float("seconds", 4.0, "Time to play for.", lower_bound=1e-3)
 flags.adopt_module_key_flags(sweep_flags)
 
 PLAIN_PASS = "one plain pass over the tree"

@@ -31,7 +31,7 @@ def test_coverage_reports_every_player():
 
 @pytest.mark.slow
 def test_episode_costs_are_measured_once(tmp_path):
-    flags = ["--games=kuhn", "--seconds=0", f"--output={tmp_path}"]
+    flags = ["--games=kuhn", "--seconds=0.001", f"--output={tmp_path}"]
     first = command("episode_cost", *flags)
     assert first.returncode == 0, first.stderr
     assert "| one plain pass over the tree |" in first.stdout and "| PSRL, lazy |" in first.stdout

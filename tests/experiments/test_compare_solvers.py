@@ -47,7 +47,7 @@ def test_chosen_algorithms_one_that_cannot_run_and_more_runs_later(tmp_path):
 def test_wrong_flags():
     done = compare("--algorithms=UCBT,MCCFR")
     assert done.returncode != 0
-    assert "choose from AMB, BettingOnDifferences" in done.stdout + done.stderr
+    assert "choose from AMB, BalancedLevels" in done.stdout + done.stderr
     done = compare("--player=5")
     assert done.returncode != 0
     assert "there is no player 5" in done.stderr and "Traceback" not in done.stderr

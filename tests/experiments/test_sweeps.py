@@ -155,7 +155,7 @@ def test_everything_at_once(tmp_path):
         ("--games=chess", "choose from leduc, rbt"),
         ("--stopping_games=chess", "choose from kuhn, kuhn5, leduc, rbt"),
         ("--stopping_algorithms=UCT", "choose from BettingOnDifferences, BPIUCRL"),
-        ("--algorithms=UCBT,MCCFR", "choose from AMB, BettingOnDifferences"),
+        ("--algorithms=UCBT,MCCFR", "choose from AMB, BalancedLevels"),
         ("--scale=tiny", "choose full, medium, small, or a number in (0, 1]"),
         ("--scale=1.5", "choose full, medium, small, or a number in (0, 1]"),
         ("--players=0", "choose from x, o"),
