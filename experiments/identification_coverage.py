@@ -14,11 +14,15 @@ import numpy as np
 from absl import app, flags
 
 import tmdp_spiel as ts
+from tmdp_spiel.spiel.exploit.response import KnownOpponent, respond
 
 _RUNS = flags.DEFINE_integer("runs", 10_000, "Independent runs of each problem.", lower_bound=1)
 _DELTA = flags.DEFINE_float("delta", 0.5, "Promised probability of an error.", 0.0, 1.0)
 _LEARNERS = flags.DEFINE_list("learners", ["BettingOnDifferences"], "Learners that take epsilon and delta.")
+_EXPLOIT = flags.DEFINE_bool("exploit", True, "Both sides of the certificate of ts.exploit as well.")
+_EXPLOIT_EPISODES = flags.DEFINE_integer("exploit_episodes", 600, "Episodes of each run of exploit.", lower_bound=1)
 _TOO_NARROW = 3.0
+_FAR_TOO_NARROW = 20.0
 
 
 def arms(number: int, gap: float) -> ts.TreeMDP:
@@ -73,6 +77,27 @@ def errors(learner, mdp: ts.TreeMDP, epsilon: float, judged_by: float) -> tuple[
     return wrong / _RUNS.value, episodes / _RUNS.value
 
 
+def exploit_errors(mdp: ts.TreeMDP) -> list[float]:
+    """The shares of runs with a wrong bound: from below, from above, any, and any if both were far too near it."""
+    value_of, best = mdp.value, mdp.to_utility(mdp.scaled_best_value)
+    wrong = np.zeros(4)
+    for seed in range(_RUNS.value):
+        learner = ts.BettingUCRL(mdp.tree, delta=_DELTA.value / 2, seed=seed)
+        found = respond(
+            learner,
+            KnownOpponent(mdp, seed),
+            delta=_DELTA.value,
+            episodes=_EXPLOIT_EPISODES.value,
+            progress=False,
+        )
+        value = value_of(found.plan)
+        lower = found.mean - (found.mean - found.lower) / _FAR_TOO_NARROW
+        upper = found.mean + (found.upper - found.mean) / _FAR_TOO_NARROW
+        below, above = found.lower > value, found.upper < best
+        wrong += [below, above, below or above, lower > value or upper < best]
+    return (wrong / _RUNS.value).tolist()
+
+
 def main(argv: Sequence[str]) -> None:
     if len(argv) > 1:
         raise app.UsageError(f"unknown arguments: {argv[1:]}")
@@ -87,6 +112,16 @@ def main(argv: Sequence[str]) -> None:
                 f"| {name} | {title} | {epsilon:.3f} | {share:.4f} | {_DELTA.value} | {episodes:,.0f} | {broken:.4f} |",
                 flush=True,
             )
+
+    if not _EXPLOIT.value:
+        return
+    print(
+        "\n| problem | wrong from below | wrong from above | any | promised | any, if twenty times nearer to the mean |"
+    )
+    print("| --- | --- | --- | --- | --- | --- |")
+    for title, (mdp, _) in problems().items():
+        shares = [f"{share:.4f}" for share in exploit_errors(mdp)]
+        print(f"| {title} | {shares[0]} | {shares[1]} | {shares[2]} | {_DELTA.value} | {shares[3]} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -147,6 +147,10 @@ class BettingOnDifferences(OneOpponent, Learner):
         """ln of the least capital at the last look, as a share of ln(1 / delta): 1 stops."""
         return float(self._memory.numbers[LOG_CAPITAL] / self._memory.needed)
 
+    @property
+    def standing(self) -> str:
+        return f"{max(self.certainty, 0.0):.0%} certain that none is {self.epsilon:g} better"
+
     def _update(self, ended_on, value):
         least, most = 0.0, 1.0
         if ended_on < self.tree.num_sequences:

@@ -77,6 +77,11 @@ class CertifiedUCRL(OneOpponent, BettingUCRL):
         return float(self._upper[self.tree.root] - self._measured.numbers[LOWER])
 
     @property
+    def standing(self) -> str:
+        utility = self.tree.min_utility + self.tree.utility_range * self._upper[self.tree.root]
+        return f"none wins more than {utility:+.4g}, width {self.width:.4f} of {self.epsilon:g}"
+
+    @property
     def stopped(self) -> bool:
         return bool(self._measured.progress[STOPPED])
 

@@ -64,6 +64,11 @@ class Learner(abc.ABC):
         self.seed = checks.seed(seed)
         self.episodes = 0
 
+    @property
+    def standing(self) -> str:
+        """How far it is from stopping, in a few words for a progress bar."""
+        return ""
+
     @abc.abstractmethod
     def plan(self) -> np.ndarray:
         """The policy for the next episode: one action index per state, or one probability per sequence."""

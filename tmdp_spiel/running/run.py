@@ -137,6 +137,7 @@ def run(
         for played, lost in chunks(play, measure_at, interruption, bar, at.done, piece):
             at.done += played
             at.regret += lost
+            bar.set_postfix_str(learner.standing, refresh=False)
             if at.done in measure_at:
                 at.rows.append(row(gap()))
             at.seconds = time.perf_counter() - start
@@ -262,6 +263,7 @@ def run_until_stopped(
         if not learner.stopped:
             for played, _ in chunks(lambda number: score.play(rng, number), [limit], interruption, bar):
                 done += played
+                bar.set_postfix_str(learner.standing, refresh=False)
                 if interruption.asked or learner.stopped:
                     break
     plan = learner.recommend()
