@@ -23,11 +23,11 @@ def test_every_cell_of_the_notebook_runs(tmp_path, monkeypatch, capsys):
     document = json.loads((DOCS / "tutorial.ipynb").read_text(encoding="utf-8"))
     code = [cell["source"] for cell in document["cells"] if cell["cell_type"] == "code"]
     assert len(code) >= 4
-    namespace = {"__name__": "__main__"}
+    namespace: dict = {"__name__": "__main__"}
     for source in code:
         source = source.replace("seconds=10", "seconds=2").replace("episodes=200_000", "episodes=20_000")
         exec(compile(source, "tutorial.ipynb", "exec"), namespace)
     printed = capsys.readouterr().out
     assert "responses against Cautious" in printed and "responses against ismcts" in printed
     assert (tmp_path / "report.html").stat().st_size > 10_000
-    assert namespace["found"].exploitability.exact is not None
+    assert "exactly" in printed and "grew to" in printed
