@@ -38,6 +38,7 @@ def wheel(tmp_path_factory):
     return next(directory.glob("*.whl"))
 
 
+@pytest.mark.slow
 def test_games_are_packed_inside_the_package(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     assert {"tmdp_spiel/__init__.py", "tmdp_spiel/algorithms/__init__.py", "tmdp_spiel/games/__init__.py"} <= set(names)

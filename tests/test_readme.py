@@ -4,12 +4,14 @@ import pathlib
 import re
 
 import numpy as np
+import pytest
 
 import tmdp_spiel as ts
 
 README = pathlib.Path(__file__).parents[1] / "README.md"
 
 
+@pytest.mark.slow
 def test_the_examples_run(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     opening, first, second, third = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)

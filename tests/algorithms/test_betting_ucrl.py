@@ -18,6 +18,7 @@ def written_out_bound(values_of_children, returns, log_confidence):
     return means[refuted[0]] if len(refuted) else 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("game, player", [("kuhn", 0), ("leduc", 1)])
 def test_bounds_are_those_of_the_capital_written_out(game, player, mdp_of):
     mdp, rng = mdp_of(game, player), np.random.default_rng(0)
@@ -50,6 +51,7 @@ def test_the_bounds_hold_at_all_times_together(player, mdp_of):
     assert wrong / runs <= delta + 3 * np.sqrt(delta / runs)
 
 
+@pytest.mark.slow
 def test_a_bound_without_choices_is_wrong_about_as_rarely_as_promised_and_no_rarer_than_a_tenth_of_it():
     """One state, one action: the mean of a coin, so that a bound that is far too wide would show."""
     tree = ts.DecisionTree(first_sequence=[0, 1], first_child=[1, 1], parent=[1], action=[0], can_end=[True])

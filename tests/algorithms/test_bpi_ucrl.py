@@ -28,6 +28,7 @@ def test_bounds_are_those_of_a_whole_pass(mdp_of):
                     assert own[plan[state]] == pytest.approx(own.max(), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_intervals_contain_the_true_values():
     mdp = ts.random_tree_mdp(np.random.default_rng(4), max_states=10, first_states=2)
     truth, runs, delta = best_values(mdp), 150, 0.1

@@ -30,6 +30,7 @@ def random_input(rng):
     return counts / counts.sum(), values, 10 ** rng.uniform(-6, 1.5)
 
 
+@pytest.mark.slow
 def test_agrees_with_the_dual_on_thousands_of_inputs():
     rng = np.random.default_rng(0)
     zeros = 0
@@ -41,6 +42,7 @@ def test_agrees_with_the_dual_on_thousands_of_inputs():
     assert zeros > 500
 
 
+@pytest.mark.slow
 def test_agrees_with_a_constrained_solver():
     rng = np.random.default_rng(1)
     compared = 0

@@ -46,6 +46,7 @@ def test_stepping_by_hand_and_the_compiled_loop_agree_on_any_tree(name):
         check_steps(lambda tree, seed: make(name, tree, seed), mdp, 150, seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LEARNERS)
 def test_the_value_gap_is_exact_wherever_it_is_measured(name, mdp_of):
     """However the value of the recommendation is kept, against the whole plan; compiled and by hand in turn."""
@@ -98,6 +99,7 @@ def test_learns_kuhn(name, player, mdp_of):
     assert trace.value_gap[-1] < 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("player", [0, 1])
 @pytest.mark.parametrize("name", LEDUC)
 def test_learns_leduc(name, player, mdp_of):

@@ -62,6 +62,7 @@ def test_every_batch_is_that_of_algorithm_1(setting, player, mdp_of):
         step()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", [ts.LUCBT, ts.LUCBTUniform, ts.LUCB])
 @pytest.mark.parametrize("name", ["kuhn", "kuhn5"])
 @pytest.mark.parametrize("player", [0, 1])
@@ -83,6 +84,7 @@ def test_the_returned_policy_is_epsilon_best_on_random_trees(algorithm):
         assert result.gap <= 0.2
 
 
+@pytest.mark.slow
 def test_it_stops_exactly_when_the_bounds_part(mdp_of):
     mdp = mdp_of("kuhn", 0)
     learner = ts.LUCBT(mdp.tree, epsilon=0.3, delta=0.1, seed=3)

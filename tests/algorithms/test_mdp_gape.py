@@ -52,6 +52,7 @@ def test_bounds_are_those_of_a_whole_pass_and_play_is_that_of_ugape(mdp_of):
                 assert u[played] - low[played] > max((u - low)[guess], min((u - low)[rivals])) - 1e-7
 
 
+@pytest.mark.slow
 def test_intervals_contain_the_true_values():
     mdp = ts.random_tree_mdp(np.random.default_rng(4), max_states=10, first_states=2)
     truth, runs, delta, failed = best_values(mdp), 100, 0.1, 0

@@ -29,6 +29,7 @@ def outcomes(mdp: ts.TreeMDP):
             yield j, float(mdp.outcome_return[outcome]), float(mdp.outcome_probability[outcome])
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(SEEDS)
 def test_the_estimate_is_unbiased_for_every_policy_and_baseline(seed):

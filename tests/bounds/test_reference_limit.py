@@ -34,6 +34,7 @@ def test_two_coins_are_those_of_the_textbook():
     assert found.upper <= 1.0011 * found.lower
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("player, tolerance, known", [(0, 0.1, 63), (1, 0.1, 37), (0, 0.05, 308), (1, 0.05, 164)])
 def test_kuhn(player, tolerance, known):
     game = ts.load_game("kuhn")

@@ -6,12 +6,14 @@ import pytest
 from experiments.reliability import flips, kills, mixed_use, wrong_calls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", wrong_calls.library_calls(), ids=lambda call: call.text)
 def test_a_wrong_call_is_told_what_would_be_right(call):
     kind, error = wrong_calls.answer(call)
     assert kind == "clear", f"{error}; it should say {call.says!r}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", flips.FORMATS)
 def test_no_flipped_bit_is_read_as_something_else(name):
     found = flips.flip_apart(name, 25, seed=5)
@@ -35,6 +37,7 @@ def test_a_wrong_command_line_is_told_what_would_be_right(call):
     assert kind == "clear", f"{error}; it should say {call.says!r}"
 
 
+@pytest.mark.slow
 def test_mixed_use_holds_no_more_files_than_before(tmp_path):
     held = mixed_use.use(tmp_path, 3.0, seed=0)
     assert held[-1].rounds > 10 and held[-1].files <= held[0].files

@@ -16,6 +16,7 @@ def command(module: str, *flags: str) -> subprocess.CompletedProcess:
     )
 
 
+@pytest.mark.slow
 def test_learn_prints_a_table_and_draws_a_picture(tmp_path):
     done = command("learn", "--game=kuhn", "--episodes=2000", "--iterations=50", f"--output={tmp_path}")
     assert done.returncode == 0, done.stderr
@@ -42,6 +43,7 @@ def test_episode_costs_are_measured_once(tmp_path):
     assert again.stdout == first.stdout and "measuring" not in again.stderr
 
 
+@pytest.mark.slow
 def test_episode_costs_say_why_an_algorithm_cannot():
     script = (
         "import json; from experiments import episode_cost as e; "

@@ -17,6 +17,7 @@ def command(*flags: str) -> subprocess.CompletedProcess:
     return python("-m", "experiments.ranks", *flags)
 
 
+@pytest.mark.slow
 def test_a_table_a_stage_and_runs_that_are_kept(tmp_path):
     flags = ["--problems=sheriff x,auction o", "--algorithms=BalancedLevels,UCT", "--runs=2", "--episodes=400"]
     flags += ["--processes=1", f"--output={tmp_path}"]

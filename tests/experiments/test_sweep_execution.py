@@ -21,6 +21,7 @@ def test_runs_of_other_code_are_not_continued(tmp_path):
     assert results.find(asked(1)) is None
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_is_named_and_the_others_are_kept(tmp_path):
     results = store.Store(tmp_path)
     with pytest.raises(

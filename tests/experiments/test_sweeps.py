@@ -171,6 +171,7 @@ def test_a_wrong_flag_names_the_right_values(flag, message):
         flags.FLAGS(["reproduce", flag])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "module, flag, message",
     [

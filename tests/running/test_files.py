@@ -461,6 +461,7 @@ print(trace.episode.tobytes().hex(), trace.regret.tobytes().hex(), trace.value_g
 """
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_to_the_same_trace(mdp_of, tmp_path):
     path, episodes = tmp_path / "run", 400_000
     done = kills = 0

@@ -122,6 +122,7 @@ def test_a_file_of_another_game_is_not_used(cache, solved):
     assert len(solved) == 3
 
 
+@pytest.mark.slow
 def test_two_processes_at_once(cache):
     command = [sys.executable, "-c", "import tmdp_spiel as ts; print(ts.equilibrium('kuhn', 200).exploitability)"]
     processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 
+import pytest
 from numba.core import caching
 
 from tmdp_spiel.trees import compiled_code
@@ -31,6 +32,7 @@ def run(checkout):
     return int(hits), plan
 
 
+@pytest.mark.slow
 def test_an_edited_kernel_of_another_file_is_compiled_anew(tmp_path):
     """random_plan calls ties.uniform, which is in another file."""
     (tmp_path / "tmdp_spiel").mkdir()

@@ -48,6 +48,7 @@ def grown(seed, number, **options):
     return tree, twin
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_a_tree_is_what_it_met(seed):
     tree, twin = grown(seed, 3000)

@@ -322,6 +322,7 @@ def test_what_a_killed_process_left_is_removed_and_what_is_being_written_is_not(
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.slow
 def test_one_process_at_a_time(tmp_path):
     path = tmp_path / "run"
     code = "import sys; from tmdp_spiel.trees import storage\nwith storage.locked(sys.argv[1]): pass"
