@@ -11,6 +11,7 @@ from open_spiel.python.bots import policy as policy_bot, uniform_random
 
 import tmdp_spiel as ts
 from tmdp_spiel.spiel.live import LiveGame
+from twins.moody import Moody
 
 KUHN = pyspiel.load_game("kuhn_poker")
 
@@ -176,18 +177,6 @@ def test_averages_are_those_of_the_answers():
     with pytest.raises(ValueError, match=r"\{0: 1, 1: 0\}, then \{0: 0, 1: 1\}"):
         ts.build_tree(KUHN, 0, Alternating(KUHN, [1]))
     assert_same_mdp(ts.build_tree(KUHN, 0, Alternating(KUHN, [1]), queries=4), ts.build_tree(KUHN, 0, ts.uniform(KUHN)))
-
-
-class Moody(policy_lib.Policy):
-    """Always one action, but any: on average the uniform policy."""
-
-    def __init__(self, game):
-        super().__init__(game, [0, 1])
-        self._rng = np.random.default_rng(4)
-
-    def action_probabilities(self, state, player_id=None):
-        chosen = self._rng.integers(len(state.legal_actions()))
-        return {action: float(at == chosen) for at, action in enumerate(state.legal_actions())}
 
 
 def test_at_a_live_table_answers_that_change_are_not_frozen():

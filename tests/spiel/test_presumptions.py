@@ -3,12 +3,12 @@
 import numpy as np
 import pyspiel
 import pytest
-from open_spiel.python import policy as policy_lib
 from open_spiel.python.bots import policy as policy_bot
 
 import tmdp_spiel as ts
 from tmdp_spiel.spiel.exploit.response import KnownOpponent, respond
 from tmdp_spiel.spiel.presumptions import OpponentChangesWarning, seems_to_change
+from twins.moody import Moody
 
 KUHN = pyspiel.load_game("kuhn_poker")
 
@@ -182,18 +182,6 @@ def test_exploit_remarks_on_an_opponent_that_changes():
     with pytest.warns(OpponentChangesWarning):
         found = ts.exploit(KUHN, Turncoat(), player=0, episodes=40_000, progress=False)
     assert any("seems to change" in remark for remark in found.remarks) and "seems to change" in str(found)
-
-
-class Moody(policy_lib.Policy):
-    """Answers otherwise every time: always one action, but any."""
-
-    def __init__(self, game):
-        super().__init__(game, [0, 1])
-        self._rng = np.random.default_rng(4)
-
-    def action_probabilities(self, state, player_id=None):
-        chosen = self._rng.integers(len(state.legal_actions()))
-        return {action: float(at == chosen) for at, action in enumerate(state.legal_actions())}
 
 
 def test_what_is_no_policy_is_played_live_by_exploit():
