@@ -3,6 +3,7 @@ import pytest
 
 import tmdp_spiel as ts
 from tmdp_spiel.algorithms.catalogue import catalogue
+from tmdp_spiel.trees.return_ranges import ranges_below
 from twins import brute_force
 from twins.learners import ends_at_once
 from twins.levels_twin import LevelsTwin
@@ -10,16 +11,10 @@ from twins.levels_twin import LevelsTwin
 
 def check_against_twin(mdp, episodes, seed, **settings):
     learner = ts.BalancedLevels(mdp.tree, seed=seed, **settings)
-    given = learner.hyper_parameters
-    twin = LevelsTwin(
-        mdp.tree,
-        learner.levels,
-        given["noise"] * learner.levels,
-        given["caution"],
-        given["confidence"],
-        given["guess"],
-        seed,
-    )
+    given = {
+        name: each for name, each in learner.hyper_parameters.items() if name not in ("lowest", "highest", "number")
+    }
+    twin = LevelsTwin(mdp.tree, learner.levels, seed, **given)
     rng = np.random.default_rng(seed)
     for _ in range(episodes):
         plan = learner.plan()
@@ -35,6 +30,7 @@ def check_against_twin(mdp, episodes, seed, **settings):
 def test_every_estimate_and_choice_against_its_definition(mdp_of):
     check_against_twin(mdp_of("kuhn", 0), 150, 0)
     check_against_twin(mdp_of("kuhn", 1), 150, 1, lowest=0.2, highest=1.0, number=2, noise=0.3, caution=0.0)
+    check_against_twin(mdp_of("kuhn", 0), 150, 3, surge=0.0, surge_from=1.0, surge_to=5.0)
     check_against_twin(ends_at_once(), 150, 2)
     for seed in range(4):
         check_against_twin(brute_force.random_mdp(np.random.default_rng(seed)), 100, seed)
@@ -64,8 +60,9 @@ def test_every_level_is_played_after_every_restart(mdp_of):
         np.testing.assert_array_equal(learner.played - played, 1)
 
 
-def test_untried_actions_are_never_recommended(mdp_of):
+def test_untried_actions_are_not_recommended_unless_the_rules_settle_them(mdp_of):
     mdp = mdp_of("leduc", 1)
+    least, most = ranges_below(mdp.tree)
     learner, rng, tried = ts.BalancedLevels(mdp.tree, seed=1), np.random.default_rng(1), set()
     tree = mdp.tree
     for _ in range(300):
@@ -78,7 +75,31 @@ def test_untried_actions_are_never_recommended(mdp_of):
         recommended = tree.first_sequence[:-1] + learner.recommend()
         for state in range(tree.num_states):
             if tried & set(range(tree.first_sequence[state], tree.first_sequence[state + 1])):
-                assert recommended[state] in tried
+                assert recommended[state] in tried or least[recommended[state]] == most[recommended[state]]
+
+
+def test_what_the_rules_settle_is_known_untried():
+    """Of two actions one is a fold worth 0.4; the other wins 0 or 1, and seldom: the fold is recommended untried."""
+    tree = ts.DecisionTree(
+        first_sequence=[0, 2],
+        first_child=[1, 1, 1],
+        parent=[2],
+        action=[0, 1],
+        can_end=[True, True],
+        least_return=[0.4, 0.0],
+        most_return=[0.4, 1.0],
+    )
+    for seed in range(8):
+        learner = ts.BalancedLevels(tree, seed=seed)
+        for _ in range(5):
+            learner.take_in(1, 0.0)
+        np.testing.assert_array_equal(learner.recommend(), [0])
+
+
+@pytest.mark.parametrize("wrong", [{"surge": -1.0}, {"surge_from": 0.0}, {"surge_to": -2.0}, {"caution": -0.1}])
+def test_wrong_settings_are_named(mdp_of, wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        ts.BalancedLevels(mdp_of("kuhn", 0).tree, **wrong)
 
 
 @pytest.mark.parametrize("seed", range(6))

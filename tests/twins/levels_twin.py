@@ -11,8 +11,9 @@ from tmdp_spiel.trees import ties
 class LevelsTwin:
     """Takes in episodes as the learner does; `plan` and `recommended` are dictionaries of the visited states."""
 
-    def __init__(self, tree, levels, noises, caution, confidence, guess, seed):
-        self.tree, self.levels, self.noises, self.seed = tree, levels, noises, seed
+    def __init__(self, tree, levels, seed, *, noise, surge, surge_from, surge_to, caution, confidence, guess):
+        self.tree, self.levels, self.noise, self.seed = tree, levels, noise, seed
+        self.surge, self.surge_from, self.surge_to = surge, surge_from, surge_to
         self.caution, self.confidence, self.guess = caution, confidence, guess
         self.returns, self.ended = [], []  # of all episodes
         self.sequences_of = []  # of all episodes: the sequences on the path
@@ -37,6 +38,20 @@ class LevelsTwin:
         variance = np.mean(values**2) - np.mean(values) ** 2
         return max(math.sqrt(max(variance, 0.0) + 0.25 / len(values)), 0.02)
 
+    def range_below(self, sequence):
+        """The least and the most that an episode through a sequence can return by the rules."""
+        least, most = self.tree.return_range
+        ranges = [(least[sequence], most[sequence])] if self.tree.can_end[sequence] else []
+        for child in range(self.tree.first_child[sequence], self.tree.first_child[sequence + 1]):
+            ranges += [self.range_below(j) for j in self.actions(child)]
+        return min(lowest for lowest, _ in ranges), max(highest for _, highest in ranges)
+
+    def doubt(self, sequence, spread):
+        lowest, highest = self.range_below(sequence)
+        if self.tree.least_return is None:
+            return spread
+        return min(spread, (highest - lowest) / 2)
+
     def mean(self, sequence, row):
         """q(j) of a visited sequence."""
         total = sum(value for value, end in zip(self.returns, self.ended, strict=True) if end == sequence)
@@ -53,17 +68,24 @@ class LevelsTwin:
         estimates = {}
         for j in self.actions(state):
             tried = self.visits(j) > 0
+            lowest, highest = self.range_below(j)
             if row < len(self.levels):
-                estimates[j] = self.mean(j, row) if tried else self.levels[row]
+                mean = self.mean(j, row) if tried else self.levels[row]
+                estimates[j] = min(max(mean, lowest), highest)
+            elif lowest == highest:
+                estimates[j] = lowest
             elif tried:
-                estimates[j] = self.mean(j, row) - self.caution * spread / math.sqrt(self.visits(j))
+                mean = min(max(self.mean(j, row), lowest), highest)
+                estimates[j] = mean - self.caution * self.doubt(j, spread) / math.sqrt(self.visits(j))
         return estimates
 
     def draw(self, state, row, j, estimate, spread):
-        key = j * len(self.rows) + row
-        one, two = (ties.uniform(self.seed, self.state_visits(state), 2 * key + i) for i in range(2))
+        key, visits = j * len(self.rows) + row, self.state_visits(state)
+        one, two = (ties.uniform(self.seed, visits, 2 * key + i) for i in range(2))
         normal = math.sqrt(-2.0 * math.log(1.0 - one)) * math.cos(2.0 * math.pi * two)
-        return estimate + self.noises[row] * spread * normal / math.sqrt(max(self.visits(j), 1))
+        swollen = 1 + self.surge * visits / (visits + self.surge_from) * self.surge_to / (visits + self.surge_to)
+        noise = self.noise * self.levels[row] * swollen
+        return estimate + noise * self.doubt(j, spread) * normal / math.sqrt(max(self.visits(j), 1))
 
     def learn(self, ended_on, value):
         tree, path, sequence = self.tree, [], ended_on

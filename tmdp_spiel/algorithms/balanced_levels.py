@@ -5,11 +5,20 @@ At level b, an action that was never tried at a visited state counts as b, both 
     q_b(j) = (returns of the episodes that ended on j + sum over the child states c of n(c) V_b(c)) / n(j),
     V_b(s) = max over the actions a of q_b(s, a), or b where untried.
 
-The choice is by Thompson sampling: the largest q_b(j) + c_b sigma z / sqrt(n(j)), untried b + c_b sigma z, with z a
-standard normal draw, sigma the standard deviation of all returns so far, and c_b in proportion to b. A high level
-explores all of a small tree soon; on a large one it never ends, and only a low level ever comes to exploit. Which one
-suits is not known before, so the level of the next episode is chosen by data-driven regret balancing (D3RB of Dann,
-Gentile and Pacchiano, 2023) from the returns since the episodes last doubled. All episodes feed all levels.
+The choice is by Thompson sampling: the largest q_b(j) + c_b(n(s)) sigma(j) z / sqrt(n(j)), with n(j) = 1 where untried,
+z a standard normal draw, sigma(j) the standard deviation of all returns so far, or half of what the rules leave open
+after j if that is less, and
+
+    c_b(n) = noise b (1 + surge * n / (n + surge_from) * surge_to / (n + surge_to)).
+
+So doubt swells where a state has been visited a few times, and ebbs once it has been visited often: early episodes on
+a large tree do not scatter, first returns that mislead are looked at again, and late episodes are not wasted. Where
+the rules allow one return only, as after a fold, it is known before it is tried.
+
+A high level explores all of a small tree soon; on a large one it never ends, and only a low level ever comes to
+exploit. Which one suits is not known before, so the level of the next episode is chosen by data-driven regret balancing
+(D3RB of Dann, Gentile and Pacchiano, 2023) from the returns since the episodes last doubled. All episodes feed all
+levels.
 
 What is recommended is one more row of the same tables, cautious instead of optimistic: untried actions do not count,
 and each mean counts `caution` standard errors less. See docs/theory.md, section 10, for what is guaranteed.
@@ -27,6 +36,7 @@ from tmdp_spiel.algorithms.path_learner import PathLearner, plan_values, random_
 from tmdp_spiel.trees import checks, ties, walk
 from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
 from tmdp_spiel.trees.kernels import kernel
+from tmdp_spiel.trees.return_ranges import known_ranges_below
 
 _FIRST_RESTART = 64  # episodes
 _LEAST_SPREAD = 0.02  # of the returns in [0, 1]: what looks certain is doubted all the same
@@ -44,8 +54,13 @@ Balance = collections.namedtuple(
     "Balance", ["levels", "noises", "numbers", "returns", "guesses", "played", "overall", "current"]
 )
 
-# caution, confidence, guess: as given to the learner
-Memory = collections.namedtuple("Memory", ["tables", "balance", "caution", "confidence", "guess", "seed", "path"])
+# caution, confidence, guess: as given to the learner;  least, most: float64[J], the range of returns after a sequence,
+# empty if it is not known
+Memory = collections.namedtuple(
+    "Memory", ["tables", "balance", "surge", "caution", "confidence", "guess", "least", "most", "seed", "path"]
+)
+# size, begins, ends: surge, surge_from and surge_to as given to the learner
+Surge = collections.namedtuple("Surge", ["size", "begins", "ends"])
 
 # first: float64[S + 1], true V(s) of the first plan, and V last;  rows: float64[(S + 1) rows], true V(s) of what each
 # row plays where n(s) > 0 (elsewhere it is that of the first plan), and V last;  change: float64[rows], scratch
@@ -56,7 +71,8 @@ class BalancedLevels(PathLearner):
     """Balances levels of optimism; recommends with caution.
 
     lowest, highest, number: the levels are that many numbers in [0, 1], from lowest to highest in equal ratios.
-    noise: c_b = noise * b.  caution: the standard errors by which a recommended mean is reduced.
+    noise, surge, surge_from, surge_to: c_b(n), above.
+    caution: the standard errors by which a recommended mean is reduced.
     confidence: the width of the intervals of the levels' mean returns, in standard deviations of the returns.
     guess: the regret coefficient that every level is first credited with, likewise.
     """
@@ -68,7 +84,10 @@ class BalancedLevels(PathLearner):
         lowest: float = 0.35,
         highest: float = 0.7,
         number: int = 3,
-        noise: float = 0.7,
+        noise: float = 0.6,
+        surge: float = 3.0,
+        surge_from: float = 20.0,
+        surge_to: float = 300.0,
         caution: float = 0.5,
         confidence: float = 0.3,
         guess: float = 0.3,
@@ -78,10 +97,12 @@ class BalancedLevels(PathLearner):
         number = checks.whole_number("number", number)
         if not 0 < lowest <= highest <= 1:
             raise ValueError(f"the levels must lie in (0, 1], lowest first, not from {lowest} to {highest}")
-        if not (math.isfinite(caution) and caution >= 0):
-            raise ValueError(f"caution must be a number of at least 0, not {caution}")
+        for name, value in (("caution", caution), ("surge", surge)):
+            if not (math.isfinite(value) and value >= 0):
+                raise ValueError(f"{name} must be a number of at least 0, not {value}")
         levels = np.geomspace(lowest, highest, number)
         rows = number + 1
+        least, most = known_ranges_below(tree)
         self._memory = Memory(
             tables=Tables(
                 visits=np.zeros(tree.room.sequences, np.int32),
@@ -102,9 +123,12 @@ class BalancedLevels(PathLearner):
                 overall=np.zeros(4),
                 current=np.zeros(1, np.int64),
             ),
+            surge=Surge(float(surge), checks.positive("surge_from", surge_from), checks.positive("surge_to", surge_to)),
             caution=float(caution),
             confidence=checks.positive("confidence", confidence),
             guess=checks.positive("guess", guess),
+            least=least,
+            most=most,
             seed=self.seed,
             path=self._path,
         )
@@ -173,15 +197,40 @@ def _spread(overall):
 
 
 @kernel
+def _possible(memory, sequence, mean):
+    """The mean, moved to where the rules allow it to be."""
+    if len(memory.least) == 0:
+        return mean
+    return min(max(mean, memory.least[sequence]), memory.most[sequence])
+
+
+@kernel
+def _doubt(memory, sequence, spread):
+    """sigma(j): the standard deviation of the returns, or half of what the rules leave open after j if that is less."""
+    if len(memory.least) == 0:
+        return spread
+    return min(spread, 0.5 * (memory.most[sequence] - memory.least[sequence]))
+
+
+@kernel
+def _is_settled(memory, sequence):
+    """Whether the rules allow one return only."""
+    return len(memory.least) > 0 and memory.least[sequence] == memory.most[sequence]
+
+
+@kernel
 def _choose_optimistic(links, memory, state, row, spread):
     """Of a level: (V(s), the sequence of the largest draw)."""
-    tables, level, noise = memory.tables, memory.balance.levels[row], memory.balance.noises[row] * spread
+    tables, level, surge = memory.tables, memory.balance.levels[row], memory.surge
     rows, time = len(tables.change), tables.state_visits[state]
+    noise = memory.balance.noises[row]
+    noise *= 1.0 + surge.size * time / (time + surge.begins) * surge.ends / (time + surge.ends)
     best, lead, largest = -np.inf, np.int64(0), -np.inf
     for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
         number = tables.visits[j]
-        mean = tables.sums[j * rows + row] / number if number > 0 else level
-        draw = mean + noise * _normal(memory.seed, time, np.int64(j) * rows + row) / math.sqrt(max(number, 1))
+        mean = _possible(memory, j, tables.sums[j * rows + row] / number if number > 0 else level)
+        doubt = noise * _doubt(memory, j, spread) / math.sqrt(max(number, 1))
+        draw = mean + doubt * _normal(memory.seed, time, np.int64(j) * rows + row)
         best = max(best, mean)
         if draw > largest:
             lead, largest = np.int64(j), draw
@@ -196,9 +245,13 @@ def _choose_cautious(links, memory, state, row, spread):
     best, lead, tied = -np.inf, np.int64(0), 0
     for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
         number = tables.visits[j]
-        if number == 0:
+        if _is_settled(memory, j):
+            lower = memory.least[j]
+        elif number > 0:
+            mean = _possible(memory, j, tables.sums[j * rows + row] / number)
+            lower = mean - memory.caution * _doubt(memory, j, spread) / math.sqrt(number)
+        else:
             continue
-        lower = tables.sums[j * rows + row] / number - memory.caution * spread / math.sqrt(number)
         takes, tied = ties.takes_lead(lower, best, tied, memory.seed, time, np.int64(j))
         if takes:
             best, lead = lower, np.int64(j)

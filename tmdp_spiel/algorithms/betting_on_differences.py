@@ -28,6 +28,7 @@ from tmdp_spiel.trees import checks, walk
 from tmdp_spiel.trees.decision_tree import DecisionTree
 from tmdp_spiel.trees.kernels import kernel
 from tmdp_spiel.trees.tree_mdp import TreeMDP, mixed_value, own_reach
+from tmdp_spiel.trees.return_ranges import ranges_below
 
 # Chosen on seeds from 1000, with Liar's dice and small starts of RBT beside the poker games; docs/identification.md.
 # None affects the guarantee.
@@ -102,7 +103,7 @@ class BettingOnDifferences(OneOpponent, Learner):
                 f"tree, and a run has fewer than 2^31: ask for a larger epsilon"
             )
         least, most = tree.return_range
-        lowest, highest = _ranges_below(tree.links, least, most)
+        lowest, highest = ranges_below(tree)
         sequences, horizon = tree.num_sequences, tree.horizon
         self._memory = Memory(
             bet=Bet(cover.copy(), np.empty(sequences), np.empty(sequences), np.zeros(1)),
@@ -202,19 +203,6 @@ def _max_cover(links):
             plan[j] /= width[state]
         widest = max(widest, width[state])
     return plan, widest
-
-
-@numba.njit(cache=True)
-def _ranges_below(links, least_return, most_return):
-    """Per sequence: the least and the most that an episode through it can return by the rules, bottom-up."""
-    lowest, highest = np.full(len(links.can_end), np.inf), np.full(len(links.can_end), -np.inf)
-    for j in range(len(lowest) - 1, -1, -1):
-        if links.can_end[j]:
-            lowest[j], highest[j] = least_return[j], most_return[j]
-        for child in range(links.first_child[j], links.first_child[j + 1]):
-            for after in range(links.first_sequence[child], links.first_sequence[child + 1]):
-                lowest[j], highest[j] = min(lowest[j], lowest[after]), max(highest[j], highest[after])
-    return lowest, highest
 
 
 @kernel

@@ -59,6 +59,8 @@ class GrownTree(DecisionTree):
     again, take about 350 bytes and the length of the string.
     """
 
+    least_return = most_return = None
+
     def __init__(
         self,
         *,
