@@ -27,8 +27,8 @@ from tmdp_spiel.bounds.differences import Bet, largest_difference, least_total, 
 from tmdp_spiel.trees import checks, walk
 from tmdp_spiel.trees.decision_tree import DecisionTree
 from tmdp_spiel.trees.kernels import kernel
-from tmdp_spiel.trees.tree_mdp import TreeMDP, mixed_value, own_reach
 from tmdp_spiel.trees.return_ranges import ranges_below
+from tmdp_spiel.trees.tree_mdp import TreeMDP, mixed_value, own_reach
 
 # Chosen on seeds from 1000, with Liar's dice and small starts of RBT beside the poker games; docs/identification.md.
 # None affects the guarantee.
