@@ -55,7 +55,7 @@ def configurations(chosen: list[dict]) -> list[dict]:
 def _runs(game: str, player: int, algorithm: str) -> list[dict]:
     size = scale_flags.size(game)
     hyper_parameters = settings.constants(game, player, algorithm) | hyper_parameter_flags.given(algorithm)
-    episodes = _EPISODES.value or size["episodes"] // settings.FEWER_EPISODES.get((game, algorithm), 1)
+    episodes = _EPISODES.value or size["episodes"]
     how = {"iterations": sweep_flags.iterations(), "per_decade": settings.PER_DECADE.get(game, 10)}
     return [
         configuration("learning", game, player, algorithm, hyper_parameters, seed, episodes, **how)

@@ -7,7 +7,7 @@ A new algorithm takes part in a panel once its name stands in its tuple; --algor
 _DEFAULT = "BalancedLevels"
 _OURS = ("BettingUCRL", _DEFAULT)
 _LEDUC_GAP = ("LUCBT", "BPIUCRL", "MDPGapE", "LUCBTUniform", "UCBT", "UCT", "MVP", "PSRL", *_OURS)
-_RBT_GAP = ("LUCBT", "UCBT", "UCT", "OutcomeSamplingMCCFR", "OPF", "BPIUCRL", "MDPGapE", "MVP", "PSRL", _DEFAULT)
+_RBT_GAP = ("LUCBT", "UCBT", "UCT", "OutcomeSamplingMCCFR", "OPF", "BPIUCRL", "MDPGapE", "MVP", "PSRL", *_OURS)
 _LEDUC_REGRET = ("UCBT", "UCT", "OutcomeSamplingMCCFR", "OPF", "MVP", "StrongEuler", "AMB", "PSRL", _DEFAULT)
 _RBT_REGRET = ("UCBT", "UCT", "OutcomeSamplingMCCFR", "OPF", "MVP", "StrongEuler", "AMB", "PSRL", _DEFAULT)
 
@@ -28,11 +28,6 @@ LEFT_OUT = {
     "rbt": {},
 }
 
-# Algorithms that get a fraction of the episodes: one in so many.
-FEWER_EPISODES = {
-    ("leduc", "PSRL"): 10,  # its episodes cost a pass over the tree, 70 us
-}
-
 # How often a run is measured while its episodes grow tenfold, if not as usual.
 PER_DECADE = {"rbt": 5}  # measuring takes a second there
 
@@ -45,8 +40,9 @@ _KUHN = {
     "OPF": {"k": 0.5},
 }
 _KUHN_BY_PLAYER = (_KUHN, {**_KUHN, "LUCBT": {"c": 1.0}})
-_LEDUC = {"UCT": {"c": 5.0}, "OutcomeSamplingMCCFR": {"epsilon": 0.1}, "OPF": {"k": 5.0}}
-_RBT = {"UCT": {"c": 2.0}, "OutcomeSamplingMCCFR": {"epsilon": 0.2}, "OPF": {"k": 5.0}, "PSRL": {"lazy": True}}
+_LAZY = {"PSRL": {"lazy": True}}  # else an episode costs a pass over the tree
+_LEDUC = {"UCT": {"c": 5.0}, "OutcomeSamplingMCCFR": {"epsilon": 0.1}, "OPF": {"k": 5.0}, **_LAZY}
+_RBT = {"UCT": {"c": 2.0}, "OutcomeSamplingMCCFR": {"epsilon": 0.2}, "OPF": {"k": 5.0}, **_LAZY}
 _BY_GAME = {
     "kuhn": _KUHN_BY_PLAYER,
     "kuhn5": _KUHN_BY_PLAYER,

@@ -16,6 +16,7 @@ SETTINGS = {
     "optimistic": dict(bound="simple", optimistic=True),
     "transitions": dict(bound="simple", c=0.2, estimator="transitions"),
     "adaptive": dict(bound="simple", c=0.1, baseline="adaptive"),
+    "by estimate": dict(bound="simple", c=0.1, recommended="estimate"),
 }
 
 
@@ -45,7 +46,8 @@ def test_every_plan_maximises_the_upper_bound_on_kuhn(setting, player, mdp_of):
         assert brute_force.close(observer.bound(policy, lam, learner.estimator, learner.optimistic), max(bounds))
         best = max(observer.estimate(each, learner.estimator) for each in observer.policies)
         recommended = brute_force.policy_of(mdp.tree, learner.recommend())
-        assert observer.estimate(recommended, learner.estimator) == pytest.approx(best, abs=1e-10)
+        if learner.recommended == "estimate" or learner.estimator == "transitions":
+            assert observer.estimate(recommended, learner.estimator) == pytest.approx(best, abs=1e-10)
         ended_on, value = mdp.sample(learner.plan(), rng)
         learner.learn(ended_on, value)
         observer.see(policy, ended_on, value)

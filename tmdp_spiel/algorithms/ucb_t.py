@@ -8,9 +8,15 @@ import numba
 import numpy as np
 
 from tmdp_spiel.algorithms import policy_arms
+from tmdp_spiel.algorithms.path_learner import reached_value
 from tmdp_spiel.bounds import widths
+from tmdp_spiel.planning import incremental
+from tmdp_spiel.planning.lower_bound import largest_lower_bound
+from tmdp_spiel.trees import checks
 from tmdp_spiel.trees.kernels import kernel
 from tmdp_spiel.trees.walk import sample_deterministic
+
+RECOMMENDED = ("lower bound", "estimate")
 
 Memory = collections.namedtuple("Memory", ["arms", "schedule", "policy"])
 
@@ -19,6 +25,9 @@ class UCBT(policy_arms.PolicyArms):
     """Regret minimisation with every policy an arm. See PolicyArms for the parameters.
 
     With bound="theory" the mistake probabilities are delta_U(t), and c and delta are not used.
+
+    recommended: the policy of the largest "lower bound", or of the largest "estimate", which on a large tree may be one
+    whose endings were played once and lucky. What is played, and so the regret, is the same.
     """
 
     def __init__(
@@ -32,6 +41,7 @@ class UCBT(policy_arms.PolicyArms):
         estimator: str = "counts",
         baseline: float | str | None = None,
         optimistic: bool = False,
+        recommended: str = "lower bound",
         seed: int = 0,
     ):
         super().__init__(
@@ -50,11 +60,36 @@ class UCBT(policy_arms.PolicyArms):
         else:
             schedule = widths.simple_schedule(c, delta)
         self._memory = Memory(self._arms, schedule, policy_arms.new_policy(tree))
+        self.recommended = checks.choice("recommended", recommended, RECOMMENDED)
 
     def plan(self) -> np.ndarray:
         """A policy of the largest upper confidence bound; one through a sequence never played, while there is one."""
         _choose(self.tree.links, self._memory, self.episodes)
         return self._whole(self._memory.policy)
+
+    def recommend(self) -> np.ndarray:
+        """The policy of the largest lower confidence bound, elsewhere the empirically best; or that alone."""
+        plan, cautious = super().recommend(), self._cautious()
+        return plan if cautious is None else np.where(cautious >= 0, cautious, plan)
+
+    def recommended_value(self, mdp, values) -> float:
+        cautious = self._cautious()
+        if cautious is None:
+            return super().recommended_value(mdp, values)
+        return mdp.to_utility(reached_value(self.tree.links, mdp.chances, cautious.__getitem__))
+
+    def _cautious(self) -> np.ndarray | None:
+        """The policy of the largest lower bound where it leads, -1 elsewhere; None if there is none, or not asked for.
+
+        The estimate by transitions is not a sum over played sequences, so that has none either.
+        """
+        if self.recommended == "estimate" or self.estimator == "transitions":
+            return None
+        links, estimates = self.tree.links, self._arms.estimates
+        lam = widths.growth(self._memory.schedule, self.episodes + 1)
+        best = incremental.root_value(links, estimates)
+        bound, plan = largest_lower_bound(links, estimates.plays, estimates.totals, best, lam)
+        return plan if np.isfinite(bound) else None
 
     def _update(self, ended_on, value):
         _take_in(self.tree.links, self._memory, self.episodes, ended_on, value)
