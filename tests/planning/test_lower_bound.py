@@ -25,7 +25,7 @@ def test_against_all_policies(seed):
     rng = np.random.default_rng(seed)
     mdp = brute_force.random_mdp(rng)
     tree, learner = mdp.tree, ts.UCBT(mdp.tree, seed=seed)
-    for episode in range(60):
+    for _ in range(60):
         plays, totals = learner.plays, learner.totals
         best = max(brute_force.counts_estimate(tree, each, plays, totals) for each in brute_force.policies(tree))
         for lam in (0.05, 1.0, 4.0):
