@@ -15,6 +15,9 @@ from tmdp_spiel.spiel.equilibrium import DEFAULT_ITERATIONS
 from tmdp_spiel.trees import storage
 
 _OUTPUT = flags.DEFINE_string("output", "results", "The directory of the results: runs/, figures/ and tables.")
+_ARCHIVES = flags.DEFINE_list(
+    "archive", [], "Files of experiments.archive: runs that are in one of them are not done again."
+)
 _PROCESSES = flags.DEFINE_integer(
     "processes", os.cpu_count(), "Runs at a time; one on RBT needs up to 3 GiB.", lower_bound=1
 )
@@ -51,7 +54,7 @@ def output() -> str:
 
 
 def results() -> store.Store:
-    return store.Store(os.path.join(_OUTPUT.value, "runs"))
+    return store.Store(os.path.join(_OUTPUT.value, "runs"), _ARCHIVES.value)
 
 
 def stored(configurations: list[dict]) -> list[dict]:

@@ -5,6 +5,7 @@ import hashlib
 import pathlib
 from collections.abc import Iterable
 
+from experiments.sweep import archive
 from experiments.sweep.configuration import key, kind
 from experiments.sweep.names import as_path, seat
 from tmdp_spiel.trees import storage
@@ -17,10 +18,11 @@ class RefusedResult(ValueError):
 
 
 class Store:
-    """The results below a directory, found by configuration."""
+    """The results below a directory, found by configuration; and those of archives, for what the directory has not."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, archives: Iterable = ()):
         self.directory = pathlib.Path(directory)
+        self._archived = {key(each["configuration"]): each for path in archives for each in archive.unpack(path)}
 
     def path(self, configuration: dict) -> pathlib.Path:
         """experiment / game / player / algorithm / what else was set / seed."""
@@ -40,13 +42,11 @@ class Store:
         storage.write_checked_json(self.path(result["configuration"]), result)
 
     def find(self, configuration: dict) -> dict | None:
-        """The result of that configuration, or None if there is no file; a file with anything else in it is refused."""
+        """The result of that configuration, or None if there is none; a file with anything else in it is refused."""
         path = self.path(configuration)
         if not path.exists():
-            return None
-        result = storage.read_checked_json(path)
-        if result is None:
-            raise RefusedResult(f"{path} is truncated or was altered; remove it, and the run is done again")
+            return self._archived.get(key(configuration))
+        result = _read(path)
         if key(result["configuration"]) != key(configuration):
             raise RefusedResult(f"{path} holds a run of another configuration: {result['configuration']}; remove it")
         return result
@@ -62,6 +62,18 @@ class Store:
         if refused:
             raise RefusedResult("\n".join(refused))
         return [result for result in found if result is not None]
+
+    def all(self) -> list[dict]:
+        """Every result that there is."""
+        kept = [_read(path) for path in sorted(self.directory.rglob("seed_*.json"))]
+        return list((self._archived | {key(each["configuration"]): each for each in kept}).values())
+
+
+def _read(path) -> dict:
+    result = storage.read_checked_json(path)
+    if result is None:
+        raise RefusedResult(f"{path} is truncated or was altered; remove it, and the run is done again")
+    return result
 
 
 def check_comparable(results: Iterable[dict], mix_code: bool = False) -> list[str]:

@@ -1,10 +1,11 @@
 """The store: a result is found whole and of the configuration asked for, or refused."""
 
 import json
+import lzma
 
 import pytest
 
-from experiments.sweep import curves, store
+from experiments.sweep import archive, curves, store
 from experiments.sweep.configuration import configuration
 from tmdp_spiel.trees import storage
 
@@ -112,3 +113,47 @@ def test_runs_that_the_clock_ended_are_compared_where_all_were_measured():
 def test_any_game_string_and_seat_has_a_path(results):
     path = results.path(asked(game="goofspiel(num_cards=4,players=3)", player=2))
     assert path.parts[-6:-2] == ("learning", "goofspiel_num_cards_4_players_3", "2", "UCT")
+
+
+def test_an_archive_gives_back_its_runs(tmp_path, results):
+    for seed in (2, 0, 1):
+        results.keep(result(seed))
+    assert archive.pack(results.all(), tmp_path / "a.xz") == 3
+    archived = store.Store(tmp_path / "empty", [tmp_path / "a.xz"])
+    found = archived.find(asked(2))
+    assert found["outcome"] == {"episode": [1, 100], "regret": [2.1, 0.333333], "value_gap": [1.0, 0.5]}
+    assert {**found, "outcome": None} == {**result(2), "outcome": None}
+    assert archived.find(asked(3)) is None
+
+    archive.pack(reversed(archived.all()), tmp_path / "b.xz")
+    assert (tmp_path / "a.xz").read_bytes() == (tmp_path / "b.xz").read_bytes()
+
+
+def test_a_run_of_the_directory_comes_before_an_archived_one(tmp_path, results):
+    archive.pack([result(source="old"), result(1, source="old")], tmp_path / "a.xz")
+    both = store.Store(results.directory, [tmp_path / "a.xz"])
+    both.keep(result(source="new"))
+    assert [each["code"]["source"] for each in both.find_all([asked(), asked(1)])] == ["new", "old"]
+    assert sorted(each["code"]["source"] for each in both.all()) == ["new", "old"]
+
+
+@pytest.mark.parametrize("where", [0, 40, -1])
+def test_a_damaged_archive_is_refused(tmp_path, where):
+    path = tmp_path / "a.xz"
+    archive.pack([result()], path)
+    data = bytearray(path.read_bytes())
+    data[where] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match="truncated or was altered"):
+        store.Store(tmp_path, [path])
+    path.write_bytes(data[: len(data) // 2])
+    with pytest.raises(ValueError, match="truncated or was altered"):
+        archive.unpack(path)
+
+
+def test_an_archive_with_other_numbers_in_it_is_refused(tmp_path):
+    path = tmp_path / "a.xz"
+    archive.pack([result()], path)
+    path.write_bytes(lzma.compress(lzma.decompress(path.read_bytes()).replace(b"0.5", b"0.4")))
+    with pytest.raises(ValueError, match="truncated or was altered"):
+        archive.unpack(path)
