@@ -54,7 +54,7 @@ def configurations() -> list[dict]:
         for name in _ALGORITHMS.value
         for seed in range(_RUNS.value)
     ]
-    return sweep_flags.without_refused(wanted)
+    return sweep_flags.without_refused(wanted)[0]
 
 
 def by_algorithm(items: list[dict], configuration_of) -> dict[str, list[dict]]:

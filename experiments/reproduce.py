@@ -25,13 +25,14 @@ for module in (sweep_flags, scale_flags, curve_flags, stopping_flags):
 def main() -> None:
     matplotlib.use("Agg")
     start = time.perf_counter()
-    panels, stopping = curve_flags.panels(), stopping_flags.configurations()
+    panels, (stopping, refused) = curve_flags.panels(), stopping_flags.configurations()
     results = sweep_flags.carry_out([*stopping, *curve_flags.configurations(panels)])
-    stopped, learned = (
-        [each for each in results if each["configuration"]["experiment"] == kind] for kind in ("stopping", "learning")
+    stopped, limits, learned = (
+        [each for each in results if each["configuration"]["experiment"] == kind]
+        for kind in ("stopping", "limit", "learning")
     )
     sections = {
-        "Stopping times, in millions of episodes": tables.stopping_times(stopped),
+        "Episodes until it stops": tables.stopping_times([*stopped, *limits], refused),
         "Value gap at the end": tables.final_measures("value_gap", panels, learned),
         "Regret at the end": tables.final_measures("regret", panels, learned),
         "The paper's orderings": tables.claims(stopped, panels, learned),

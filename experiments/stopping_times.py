@@ -1,10 +1,11 @@
 """How many episodes the PAC learners need: the paper's Tables 1 and 2, beside the paper's figures, and more.
 
-    python -m experiments.stopping_times --runs=10 --unions=tight,paper
+    python -m experiments.stopping_times
     python -m experiments.stopping_times --stopping_algorithms=LUCBT,MDPGapE --stopping_games=leduc --give_up_after=5000
 
-Millions of episodes, mean and standard error; the true gap of the worst policy that a row returned, as a share of
-epsilon. Every run is kept as it ends; started again, the command goes on with the runs that are missing.
+Episodes, mean and standard error; the true gap of the worst policy that a row returned, as a share of epsilon. Runs
+that would take hours are given up, and say after how many episodes and what width remained. Every run is kept as it
+ends; started again, the command goes on with the runs that are missing.
 """
 
 from absl import flags
@@ -17,8 +18,8 @@ for module in (sweep_flags, scale_flags, stopping_flags):
 
 
 def main() -> None:
-    results = sweep_flags.carry_out(stopping_flags.configurations())
-    print(tables.stopping_times(results))
+    wanted, refused = stopping_flags.configurations()
+    print(tables.stopping_times(sweep_flags.carry_out(wanted), refused))
 
 
 if __name__ == "__main__":

@@ -67,13 +67,21 @@ def constants(game: str, player: int, algorithm: str) -> dict:
     return _EVERYWHERE.get(algorithm, {}) | of_game.get(algorithm, {})
 
 
-# Stopping times: the paper's Tables 1 and 2.
-STOPPING_ALGORITHMS = ("LUCB", "LUCBT", "LUCBTUniform")
-STOPPING_GAMES = ("kuhn", "kuhn5")  # as well as what --stopping_games names
+# Stopping times: the paper's Tables 1 and 2, then what it does not have.
+STOPPING_ALGORITHMS = ("LUCB", "LUCBT", "LUCBTUniform", "BPIUCRL", "MDPGapE", "CertifiedUCRL", "BettingOnDifferences")
+STOPPING_GAMES = ("kuhn", "kuhn5", "leduc")
 TOLERANCES = (0.05, 0.1)  # epsilon = delta
 UNIONS = ("paper", "tight")
 
-# Millions of episodes by (player, algorithm, game, tolerance), and the standard error in percent.
+# After how many episodes a run that has not stopped is given up; elsewhere all of them stop.
+GIVE_UP_AFTER = {
+    ("leduc", "LUCBT"): 300_000,
+    ("leduc", "LUCBTUniform"): 20_000,  # an episode costs a pass over the tree for each distinct count
+    ("leduc", "BPIUCRL"): 1_000_000,
+    ("leduc", "MDPGapE"): 1_000_000,
+}
+
+# The paper's figures: millions of episodes by (player, algorithm, game, tolerance), and the standard error in percent.
 _PAPER_COLUMNS = (("kuhn", 0.05), ("kuhn", 0.1), ("kuhn5", 0.05), ("kuhn5", 0.1))
 _PAPER_ROWS = {
     (0, "LUCB"): ((0.473, 5.8), (0.114, 7.3), (7.947, 2.3), (2.138, 2.2)),
@@ -90,17 +98,17 @@ PAPER_STOPPING_TIMES = {
 # How much of it: runs of a setting and episodes of a run. The paper has 10 runs on Kuhn, 50 on Leduc and 25 on RBT.
 SCALES = {
     "full": {
-        "stopping": {"runs": 10, "tolerances": (0.05, 0.1)},
+        "stopping": {"runs": 10, "tolerances": TOLERANCES, "games": STOPPING_GAMES},
         "leduc": {"runs": 50, "episodes": 1_000_000},
         "rbt": {"runs": 25, "episodes": 1_000_000},
     },
     "medium": {
-        "stopping": {"runs": 10, "tolerances": (0.1,)},
+        "stopping": {"runs": 10, "tolerances": (0.1,), "games": ("kuhn", "kuhn5")},
         "leduc": {"runs": 10, "episodes": 200_000},
         "rbt": {"runs": 6, "episodes": 100_000},
     },
     "small": {
-        "stopping": {"runs": 2, "tolerances": (0.1,)},
+        "stopping": {"runs": 2, "tolerances": (0.1,), "games": ("kuhn", "kuhn5")},
         "leduc": {"runs": 6, "episodes": 20_000},
         "rbt": {"runs": 2, "episodes": 1_000},
     },

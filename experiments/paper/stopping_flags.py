@@ -18,14 +18,21 @@ _CAN_STOP = tuple(
 _ALGORITHMS = sweep_flags.define_choice(
     "stopping_algorithms", _CAN_STOP, "Learners that stop", settings.STOPPING_ALGORITHMS
 )
-_GAMES = sweep_flags.define_choice(
-    "stopping_games", tuple(GAME_STRINGS), "Games with stopping times", settings.STOPPING_GAMES
+_GAMES = flags.DEFINE_list("stopping_games", None, f"Any of {', '.join(GAME_STRINGS)}; as the scale says if not given.")
+flags.register_validator(
+    "stopping_games",
+    lambda chosen: chosen is None or (bool(chosen) and set(chosen) <= set(GAME_STRINGS)),
+    f"choose from {', '.join(GAME_STRINGS)}",
 )
 _UNIONS = sweep_flags.define_choice("unions", settings.UNIONS, "Union bounds of the learners that have a choice")
 _TOLERANCES = flags.DEFINE_list("tolerances", None, "Values of epsilon = delta; as the scale says if not given.")
-_LIMIT = flags.DEFINE_integer(
-    "give_up_after", None, "Episodes after which a run is given up, its row says so; never if not given.", 1
+_GIVE_UP_AFTER = flags.DEFINE_integer(
+    "give_up_after",
+    None,
+    "Episodes after which any run is given up, its row says so; if not given, only those that would take hours.",
+    1,
 )
+_REFERENCE = flags.DEFINE_bool("reference", True, "The asymptotic reference as a row, where it can be computed.")
 flags.DEFINE_alias("kuhn_games", "stopping_games")
 
 
@@ -39,11 +46,12 @@ def _are_tolerances(chosen) -> bool:
 flags.register_validator("tolerances", _are_tolerances, "each must be a number strictly between 0 and 1")
 
 
-def configurations() -> list[dict]:
-    """Every run that the learner takes on: once per union where it has a choice."""
+def configurations() -> tuple[list[dict], list[dict]]:
+    """Every run, once per union where the learner has a choice, and the reference: what is done, what is refused."""
     size = scale_flags.size("stopping")
     tolerances = size["tolerances"] if _TOLERANCES.value is None else [float(each) for each in _TOLERANCES.value]
-    wanted = [
+    games = _GAMES.value or size["games"]
+    runs = [
         configuration(
             "stopping",
             game,
@@ -51,17 +59,32 @@ def configurations() -> list[dict]:
             algorithm,
             {"epsilon": tolerance, "delta": tolerance, **union},
             seed,
-            _LIMIT.value,
+            _GIVE_UP_AFTER.value or settings.GIVE_UP_AFTER.get((game, algorithm)),
             iterations=sweep_flags.iterations(),
         )
-        for game in _GAMES.value
+        for game in games
         for player in range(len(PLAYERS))
         for algorithm in _ALGORITHMS.value
         for union in ([{"union": each} for each in _UNIONS.value] if _has_union(algorithm) else [{}])
         for tolerance in tolerances
         for seed in range(size["runs"])
     ]
-    return sweep_flags.without_refused(wanted)
+    limits = [
+        configuration(
+            "limit",
+            game,
+            player,
+            "ReferenceLimit",
+            {"epsilon": tolerance, "delta": tolerance},
+            seed=0,
+            iterations=sweep_flags.iterations(),
+        )
+        for game in games
+        for player in range(len(PLAYERS))
+        for tolerance in tolerances
+        if _REFERENCE.value and game in settings.STOPPING_GAMES and tolerance < 0.5
+    ]
+    return sweep_flags.without_refused([*runs, *limits])
 
 
 def _has_union(algorithm: str) -> bool:

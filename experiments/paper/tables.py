@@ -12,23 +12,25 @@ from experiments.sweep.tables import markdown, mean_and_error, three_digits
 _MEASURES = {"value_gap": "Value gap of the recommended policy", "regret": "Regret"}
 
 
-def stopping_times(results: list[dict]) -> str:
-    """Millions of episodes until the learner stops; the last column over all runs of the row."""
+def stopping_times(results: list[dict], refused: list[dict] = ()) -> str:
+    """Episodes until the learner stops; the last column over all runs of the row. refused: configurations."""
     groups = collections.defaultdict(lambda: collections.defaultdict(list))
-    for result in results:
-        asked = result["configuration"]
+    for asked, outcome in [
+        *((each["configuration"], each["outcome"]) for each in results),
+        *((each, None) for each in refused),
+    ]:
         group = groups[asked["player"], asked["algorithm"]]
-        group[_union(asked), asked["game"], asked["hyper_parameters"]["epsilon"]].append(result["outcome"])
+        group[_union(asked), asked["game"], asked["hyper_parameters"]["epsilon"]].append(outcome)
     columns = sorted({cell[1:] for group in groups.values() for cell in group})
     rows = []
     for (player, algorithm), group in sorted(groups.items(), key=lambda each: each[0][0]):
         row = [seat(player), label(algorithm)]
-        if algorithm in settings.STOPPING_ALGORITHMS:
-            rows.append([*row, "*the paper*", *(_paper_figure(player, algorithm, *column) for column in columns), ""])
+        papers = [_paper_figure(player, algorithm, *column) for column in columns]
+        if any(each != "—" for each in papers):
+            rows.append([*row, "*the paper*", *papers, ""])
         for union in dict.fromkeys(cell[0] for cell in group):
             cells = [group.get((union, *column), []) for column in columns]
-            worst = max(each["gap"] / epsilon for (_, epsilon), runs in zip(columns, cells) for each in runs)
-            rows.append([*row, union, *(_millions(runs) for runs in cells), f"{worst:.3f}"])
+            rows.append([*row, union, *(_episodes(runs) for runs in cells), _largest_gap(columns, cells)])
     titles = [f"{game}, {tolerance:g}" for game, tolerance in columns]
     return markdown(["player", "algorithm", "union", *titles, "largest gap / epsilon"], rows)
 
@@ -41,19 +43,35 @@ def _paper_figure(*cell) -> str:
     if cell not in settings.PAPER_STOPPING_TIMES:
         return "—"
     mean, error = settings.PAPER_STOPPING_TIMES[cell]
-    return f"*{mean:.3f} ± {error:.1f}%*"
+    return f"*{1e6 * mean:,.0f} ± {error:.1f}%*"
 
 
-def _millions(outcomes: list[dict]) -> str:
+def _largest_gap(columns, cells) -> str:
+    gaps = [
+        each["gap"] / epsilon for (_, epsilon), runs in zip(columns, cells) for each in runs if each and "gap" in each
+    ]
+    return f"{max(gaps):.3f}" if gaps else ""
+
+
+def _episodes(outcomes: list[dict | None]) -> str:
     if not outcomes:
         return "—"
+    if outcomes[0] is None:
+        return "refused"
+    if "least" in outcomes[0]:
+        return f"{_whole(outcomes[0]['least'])} to {_whole(outcomes[0]['most'])}"
     given_up = [each for each in outcomes if not each["stopped"]]
     if given_up:
         return _given_up(given_up, len(outcomes))
-    episodes = np.array([each["episodes"] for each in outcomes]) / 1e6
+    episodes = np.array([each["episodes"] for each in outcomes])
     error = curves.standard_error(episodes)
     percent = "" if np.isnan(error) else f" ± {100 * error / episodes.mean():.1f}%"
-    return f"{episodes.mean():.{max(3, three_digits(episodes.mean()))}f}{percent}"
+    return f"{_whole(episodes.mean())}{percent}"
+
+
+def _whole(number: float) -> str:
+    """A number to three digits."""
+    return f"{float(f'{number:.3g}'):,.{three_digits(number)}f}"
 
 
 def _given_up(outcomes: list[dict], runs: int) -> str:

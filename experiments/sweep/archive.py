@@ -2,7 +2,7 @@
 
 An archive is a checked JSON document, see tmdp_spiel.trees.storage, compressed with xz: the SHA-256 of the rest, then a
 run a line, in the order of their configurations. Equal runs give equal bytes. Of the numbers measured six digits
-are kept, of the timing the seconds of the run alone.
+are kept, of the timing the seconds of the run, with and without measuring.
 """
 
 import hashlib
@@ -39,11 +39,9 @@ def unpack(path) -> list[dict]:
 
 
 def _compact(result: dict) -> dict:
-    return {
-        **result,
-        "outcome": _rounded(result["outcome"]),
-        "timing": {"seconds": round(result["timing"]["seconds"], 3)},
-    }
+    timing = {name: result["timing"][name] for name in ("seconds", "measured_after") if name in result["timing"]}
+    timing["measured_after"] = timing.get("measured_after", [])[-1:]
+    return {**result, "outcome": _rounded(result["outcome"]), "timing": _rounded(timing)}
 
 
 def _rounded(value):

@@ -32,9 +32,10 @@ def configuration(
     """Hyper-parameters that are not given stand at their defaults.
 
     experiment: "learning", so many episodes measured on the way; "stopping", as many as it takes, or `episodes` at
-    most; or what the binary that carries it out calls it. opponent: "cfr+", solved in so many iterations unless the
-    game ships an equilibrium, or "uniform". per_decade: how often a run is measured while its episodes grow tenfold.
-    seconds: the longest that it may take, if not as long as it takes.
+    most; "limit", no episodes but the asymptotic reference; or what the binary that carries it out calls it.
+    opponent: "cfr+", solved in so many iterations unless the game ships an equilibrium, or "uniform". per_decade: how
+    often a run is measured while its episodes grow tenfold. seconds: the longest that it may take, if not as long as
+    it takes.
     """
     if opponent == "cfr+" and _ships_equilibrium(game):
         opponent = "shipped"

@@ -95,8 +95,8 @@ def check_hyper_parameters(configurations: list[dict]) -> None:
             raise app.UsageError(f"{algorithm}: {error}; see the flags --{algorithm}_...") from None
 
 
-def without_refused(configurations: list[dict]) -> list[dict]:
-    """Those whose algorithm takes on the tree of their game; says which are left out, and why."""
+def without_refused(configurations: list[dict]) -> tuple[list[dict], list[dict]]:
+    """Those whose algorithm takes on the tree of their game, and the others; says which these are, and why."""
     refusals = {}
     for each in configurations:
         of_its_kind = kind(each)
@@ -104,7 +104,8 @@ def without_refused(configurations: list[dict]) -> list[dict]:
             refusals[of_its_kind] = _refusal(each)
             if refusals[of_its_kind]:
                 print(f"left out: {title(each)}: {refusals[of_its_kind]}", file=sys.stderr)
-    return [each for each in configurations if not refusals[kind(each)]]
+    taken = [each for each in configurations if not refusals[kind(each)]]
+    return taken, [each for each in configurations if refusals[kind(each)]]
 
 
 def _refusal(configuration: dict) -> str | None:

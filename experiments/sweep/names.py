@@ -12,6 +12,7 @@ _LABELS = {
     "MDPGapE": "MDP-GapE",
     "BalancedLevels": "Balanced levels",
     "OpenSpielQLearner": "Q-learning",
+    "ReferenceLimit": "*asymptotic reference*",
 }
 
 

@@ -12,7 +12,8 @@ import time
 import tmdp_spiel as ts
 from experiments.sweep.configuration import measured_at
 from experiments.sweep.provenance import code
-from tmdp_spiel.algorithms.catalogue import find_algorithm
+from tmdp_spiel.algorithms.catalogue import catalogue, find_algorithm
+from tmdp_spiel.bounds.reference_limit import reference_limit
 from tmdp_spiel.spiel import solvers
 
 _PIECE = 2**14  # episodes between two moments at which a worker can notice that it is not needed any more
@@ -21,7 +22,7 @@ _PIECE = 2**14  # episodes between two moments at which a worker can notice that
 def perform(configuration: dict) -> dict:
     """Carries out one run: its configuration, what made it, the environment, the outcome and how long it took."""
     mdp = environment(*problem_of(configuration))
-    if configuration["algorithm"] not in solvers.SOLVERS:
+    if configuration["algorithm"] in catalogue():
         warm_up(configuration["algorithm"])
     start = time.perf_counter()
     outcome, timing = _EXPERIMENTS[configuration["experiment"]](configuration, mdp)
@@ -73,7 +74,13 @@ def _stop(configuration: dict, mdp: ts.TreeMDP) -> tuple[dict, dict]:
     return {"episodes": ended.episodes, "stopped": ended.stopped, "gap": gap, "width": width}, {}
 
 
-_EXPERIMENTS = {"learning": _learn, "stopping": _stop}
+def _limit(configuration: dict, mdp: ts.TreeMDP) -> tuple[dict, dict]:
+    """Between which two numbers of episodes the asymptotic reference lies."""
+    least, most = reference_limit(mdp, **configuration["hyper_parameters"])
+    return {"least": least, "most": most}, {}
+
+
+_EXPERIMENTS = {"learning": _learn, "stopping": _stop, "limit": _limit}
 
 
 def remaining_width(learner: ts.Learner) -> float | None:

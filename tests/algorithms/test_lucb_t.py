@@ -106,6 +106,7 @@ def test_it_stops_exactly_when_the_bounds_part(mdp_of):
     lower = min(observer.estimate(first, "counts"), 1.0) - lam / np.sqrt(least)
     upper = max(observer.bound(each, lam)[1] for each in observer.policies if each != first)
     assert lower >= upper - 0.3
+    assert learner.width == pytest.approx(upper - lower, abs=1e-10)
 
 
 def test_a_tree_with_one_policy_needs_no_episode():

@@ -57,10 +57,13 @@ def check_batches(mdp, batches, seed, bound="theory"):
         first = brute_force.policy_of(mdp.tree, learner.plan())
         assert estimates[first] == pytest.approx(max(estimates.values()), abs=1e-10)
         assert brute_force.policy_of(mdp.tree, learner.recommend()) == first
+        lower = min(estimates[first], 1.0) - lam / np.sqrt(outcomes.count(first))
+        upper = max(value for each, value in bounds.items() if each != first)
+        assert learner.width == pytest.approx(upper - lower, abs=1e-10)
         step()
         second = brute_force.policy_of(mdp.tree, learner.plan())
         assert second != first
-        assert bounds[second] == pytest.approx(max(value for each, value in bounds.items() if each != first), abs=1e-10)
+        assert bounds[second] == pytest.approx(upper, abs=1e-10)
         step()
 
 

@@ -20,7 +20,7 @@ def result(seed=0, source="s", environment="e", **more):
         "code": {"source": source, "git_revision": f"revision of {source}"},
         "environment": {"fingerprint": environment},
         "outcome": {"episode": [1, 100], "regret": [0.1 + seed, 1 / 3], "value_gap": [1.0, 0.5]},
-        "timing": {"seconds": 1.0},
+        "timing": {"seconds": 1.0, "measured_after": [0.1, 0.9], "host": "here"},
     }
 
 
@@ -122,7 +122,8 @@ def test_an_archive_gives_back_its_runs(tmp_path, results):
     archived = store.Store(tmp_path / "empty", [tmp_path / "a.xz"])
     found = archived.find(asked(2))
     assert found["outcome"] == {"episode": [1, 100], "regret": [2.1, 0.333333], "value_gap": [1.0, 0.5]}
-    assert {**found, "outcome": None} == {**result(2), "outcome": None}
+    assert found["timing"] == {"seconds": 1.0, "measured_after": [0.9]}
+    assert {**found, "outcome": 0, "timing": 0} == {**result(2), "outcome": 0, "timing": 0}
     assert archived.find(asked(3)) is None
 
     archive.pack(reversed(archived.all()), tmp_path / "b.xz")

@@ -39,11 +39,21 @@ def test_stopping_times_stand_under_the_papers():
     lines = tables.stopping_times(results).splitlines()
     assert lines[0] == "| player | algorithm | union | kuhn, 0.1 | largest gap / epsilon |"
     assert lines[2:] == [
-        "| x | LUCB | *the paper* | *0.114 ± 7.3%* |  |",
-        "| x | LUCB | none | 0.120 ± 16.7% | 0.200 |",
-        "| x | LUCB-T | *the paper* | *0.531 ± 4.8%* |  |",
-        "| x | LUCB-T | tight | 0.500 | 0.000 |",
+        "| x | LUCB | *the paper* | *114,000 ± 7.3%* |  |",
+        "| x | LUCB | none | 120,000 ± 16.7% | 0.200 |",
+        "| x | LUCB-T | *the paper* | *531,000 ± 4.8%* |  |",
+        "| x | LUCB-T | tight | 500,000 | 0.000 |",
     ]
+
+
+def test_what_is_refused_and_the_reference_have_their_cells():
+    asked = configuration("limit", "leduc", 0, "ReferenceLimit", {"epsilon": 0.1, "delta": 0.1}, 0)
+    limit = {"configuration": asked, "outcome": {"least": 63.04, "most": 1063.26}}
+    refused = stopped("LUCB", 0, None, game="leduc")["configuration"]
+    lines = tables.stopping_times([stopped("LUCB", 0, 123_456), limit], [refused]).splitlines()
+    assert lines[0] == "| player | algorithm | union | kuhn, 0.1 | leduc, 0.1 | largest gap / epsilon |"
+    assert "| x | LUCB | none | 123,000 | refused | 0.000 |" in lines
+    assert "| x | *asymptotic reference* | none | — | 63.0 to 1,060 |  |" in lines
 
 
 def given_up(algorithm, seed, episodes, width):
@@ -61,9 +71,8 @@ def test_runs_that_were_given_up_say_so():
     ]
     lines = tables.stopping_times(results).splitlines()
     assert "| x | BPI-UCRL | none | given up after 50,000 episodes, remaining width 0.300 | 0.000 |" in lines
-    assert "| x | LUCB-T | *the paper* | — |  |" in lines
     assert "| x | LUCB-T | tight | 1 of 2 given up after 50,000 episodes | 0.000 |" in lines
-    assert "| x | LUCB-T-Uniform | tight | 0.00322 | 0.000 |" in lines
+    assert "| x | LUCB-T-Uniform | tight | 3,220 | 0.000 |" in lines
 
 
 def test_a_claim_is_not_judged_on_runs_that_were_given_up():

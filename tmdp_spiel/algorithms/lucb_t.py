@@ -18,7 +18,10 @@ from tmdp_spiel.trees.walk import sample_deterministic
 # The progress of a batch, in an array so that compiled code can advance it.
 BATCH, PLANNED, PLAYED, STOPPED = range(4)
 
-Memory = collections.namedtuple("Memory", ["arms", "schedule", "epsilon", "deviations", "first", "second", "progress"])
+# width: float64[1], of what the last batch was judged by
+Memory = collections.namedtuple(
+    "Memory", ["arms", "schedule", "epsilon", "deviations", "first", "second", "progress", "width"]
+)
 
 
 class LUCBT(policy_arms.PolicyArms):
@@ -66,6 +69,7 @@ class LUCBT(policy_arms.PolicyArms):
             first=policy_arms.new_policy(tree),
             second=policy_arms.new_policy(tree),
             progress=np.zeros(4, np.int64),
+            width=np.full(1, np.inf),
         )
 
     def plan(self) -> np.ndarray:
@@ -77,6 +81,14 @@ class LUCBT(policy_arms.PolicyArms):
     def stopped(self) -> bool:
         _prepare(self.tree.links, self._memory, self.episodes)
         return bool(self._memory.progress[STOPPED])
+
+    @property
+    def width(self) -> float:
+        """How far the rival's upper bound was above the best policy's lower one at the last batch; it ends at epsilon.
+
+        Infinite while something has never been played.
+        """
+        return float(self._memory.width[0])
 
     def _update(self, ended_on, value):
         _take_in(self.tree.links, self._memory, ended_on, value)
@@ -111,6 +123,7 @@ def _prepare(links, memory, episodes):
     another, loss, wide = policy_arms.second_plan(links, arms, memory.deviations, first, lam, episodes, memory.second)
     lower = min(estimate, 1.0) - lam * width(policy_arms.least_plays(links, arms, first), arms.optimistic)
     upper = estimate - loss + lam * wide
+    memory.width[0] = upper - lower
     if not another or lower >= upper - memory.epsilon:
         progress[STOPPED] = 1
     else:

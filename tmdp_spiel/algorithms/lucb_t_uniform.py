@@ -37,7 +37,10 @@ Data = collections.namedtuple(
     "Data",
     ["plays", "sum", "endings", "ending_of", "seen", "classes", "class_value", "forced", "work", "seed"],
 )
-Memory = collections.namedtuple("Memory", ["data", "history", "schedule", "epsilon", "first", "second", "progress"])
+# width: float64[1], of what the last batch was judged by
+Memory = collections.namedtuple(
+    "Memory", ["data", "history", "schedule", "epsilon", "first", "second", "progress", "width"]
+)
 
 
 class LUCBTUniform(Learner):
@@ -95,6 +98,7 @@ class LUCBTUniform(Learner):
             first=new_policy(tree),
             second=new_policy(tree),
             progress=np.zeros(5, np.int64),
+            width=np.full(1, np.inf),
         )
 
     @property
@@ -123,6 +127,11 @@ class LUCBTUniform(Learner):
     def stopped(self) -> bool:
         _prepare(self.tree.links, self._memory, self.episodes)
         return bool(self._memory.progress[STOPPED])
+
+    @property
+    def width(self) -> float:
+        """As for LUCBT."""
+        return float(self._memory.width[0])
 
     def _update(self, ended_on, value):
         _take_in(self.tree.links, self._memory, ended_on, value)
@@ -279,6 +288,7 @@ def _prepare(links, memory, episodes):
             rival, upper = at, bound
     root = data.sum[walk.root(links)] / episodes
     lower = min(data.class_value[best] + root, 1.0) - lam * plain.width(best_plays, False)
+    memory.width[0] = upper + root - lower
     if upper == -np.inf or lower >= upper + root - memory.epsilon:
         progress[STOPPED] = 1
         return
