@@ -5,14 +5,10 @@ Degenne and Koolen ("Pure exploration with multiple correct answers", NeurIPS 20
     D* = max over epsilon-best answers and plans x of min over rivals pi of the least cost of an alternative in which pi
          is better than the answer by epsilon,
 
-the cost of an alternative q' being the divergence of episodes of x, the sum over outcomes of x q ln(q / q'). Its dual
-is a concave problem in a multiplier eta and numbers nu that obey the flow of a plan, up to their size at the root:
-
-    max of sum over outcomes o of x(j) q(o) ln((nu(j) - eta sign(j) return(o)) / x(j)) + 1 - nu(root) + eta epsilon,
-
-sign(j) being 1 where only the rival plays j, -1 where only the answer does. It is solved by Newton's method for all
-rivals at once; the plan by cutting planes. Both sides of the bracket are certain up to rounding: any dual point bounds
-the cost from below, any alternative bounds the best plan from above.
+the cost of an alternative q' being the divergence of episodes of x, the sum over outcomes of x q ln(q / q'). For a given
+plan the rivals are listed where they are few, and bounded all at once by a pass over the tree (bounds/rivals.py) where
+they are many. The plan is found by cutting planes. Both sides are certain up to rounding: any dual point bounds a cost
+from below, any alternative bounds the best plan from above.
 """
 
 from __future__ import annotations
@@ -20,23 +16,26 @@ from __future__ import annotations
 import collections
 import itertools
 import math
-from typing import Any
 
 import numpy as np
 import scipy.optimize
+import scipy.sparse
 
+from tmdp_spiel.bounds import alternatives, rivals
 from tmdp_spiel.trees import checks
 from tmdp_spiel.trees.tree_mdp import TreeMDP
 
-_MOST_POLICIES = 3000
-_BARRIER = 1e-8
-_NEWTON_STEPS = 60
-_EVERY: Any = slice(None)  # rival
-_SHARE_OF_COVER = 1e-3  # mixed into plans, so that nothing is never reached
+_LISTED = 3000  # policies
+_SHARE_OF_COVER = 1e-4  # mixed into plans, so that nothing is never reached
+_MARGIN = 1e-3  # by which alternatives are asked for more than epsilon, so that they have it
+_CUTS_A_STEP = 8
+_CUTS_IN_A_BOX = 300
+_STEPS_BETWEEN_UPPER_BOUNDS = 8
+_PASSES = 8  # values of eta for one plan
+_SCALE = 100.0  # of costs in linear programs, whose tolerances are absolute
 
-# The outcomes of positive probability: the sequence of each, the root being J, its probability and its return.
-Outcomes = collections.namedtuple("Outcomes", ["sequence", "probability", "value"])
 Bracket = collections.namedtuple("Bracket", ["lower", "upper", "answer", "plan"])
+Limit = collections.namedtuple("Limit", ["least", "most", "for_every_answer"])
 
 
 def divergence(delta: float) -> float:
@@ -44,47 +43,53 @@ def divergence(delta: float) -> float:
     return (1 - 2 * delta) * math.log((1 - delta) / delta)
 
 
-def reference_limit(mdp: TreeMDP, epsilon: float, delta: float, *, precision: float = 0.01) -> tuple[float, float]:
+def reference_limit(mdp: TreeMDP, epsilon: float, delta: float, *, precision: float = 0.01, steps: int = 200) -> Limit:
     """Between which two numbers of episodes the asymptotic reference lies.
 
+    Where there are more than 3,000 reduced policies, `most` holds all the same, but `least` only for algorithms that
+    answer with the best response itself: for_every_answer is False.
+
     Args:
-        mdp: the environment, of at most 3,000 reduced policies.
+        mdp: the environment.
         epsilon: how far from the best an answer may be, on the [0, 1] scale of returns.
         delta: with which probability it may be further, less than a half.
         precision: how far apart the two numbers may be, as a share of them.
+        steps: after so many plans it ends, however far apart they are.
     """
     checks.probability("epsilon", epsilon)
     if not 0 < delta < 0.5:
         raise ValueError(f"delta must lie strictly between 0 and 0.5, not {delta}")
-    found = best_rate(mdp, epsilon, precision)
-    return divergence(delta) / found.upper, divergence(delta) / found.lower
+    found = best_rate(mdp, epsilon, precision, steps)
+    return Limit(divergence(delta) / found.upper, divergence(delta) / found.lower, mdp.tree.num_policies <= _LISTED)
 
 
-def best_rate(mdp: TreeMDP, epsilon: float, precision: float = 0.01) -> Bracket:
-    """D* from below and from above, with an answer and a plan that have at least the lower one."""
-    tree = mdp.tree
-    if tree.num_policies > _MOST_POLICIES:
-        raise ValueError(
-            f"the reference limit lists all policies, and this tree has {tree.num_policies:.3g}, more than "
-            f"{_MOST_POLICIES:,}"
-        )
-    plays = _policies(tree)
-    ending_value = mdp.chances.ending_value
-    values = plays @ ending_value[:-1] + ending_value[-1]
-    answers = np.flatnonzero(values > values.max() - epsilon)
-    problems = [_Problem(mdp, plays, plays[answer], epsilon) for answer in answers]
-    best = Bracket(0.0, 0.0, None, None)
-    while True:
+def best_rate(mdp: TreeMDP, epsilon: float, precision: float = 0.01, steps: int = 200) -> Bracket:
+    """D* from below and from above, with an answer and a plan that have at least the lower one.
+
+    With more than 3,000 policies the upper one is for a best response as the answer.
+    """
+    pool = _Pool(mdp, epsilon)
+    if mdp.tree.num_policies <= _LISTED:
+        plays = _policies(mdp.tree)
+        values = plays @ mdp.chances.ending_value
+        answers = plays[values > values.max() - epsilon]
+        problems = [_Problem(pool, answer, _Listed(pool, answer, plays)) for answer in answers]
+    else:
+        answer = _played(mdp.tree, mdp.best_response()[1])
+        problems = [_Problem(pool, answer, _Searched(pool, answer))]
+    best = Bracket(0.0, math.inf, None, None)
+    for _ in range(steps * len(problems)):
         leading = max(problems, key=lambda each: each.upper)
         if leading.upper <= (1 + precision) * best.lower:
-            return best._replace(upper=leading.upper)
-        leading.cut()
+            break
+        leading.step()
         if leading.lower > best.lower:
-            best = Bracket(leading.lower, leading.upper, leading.answer, leading.plan)
+            best = Bracket(leading.lower, math.inf, leading.answer, leading.plan)
+    return best._replace(upper=max(each.upper for each in problems))
 
 
 def _policies(tree) -> np.ndarray:
-    """A row for each reduced policy: whether it plays each sequence."""
+    """A row for each reduced policy: whether it plays each sequence, the root last."""
 
     def below(state):
         rows = []
@@ -94,69 +99,21 @@ def _policies(tree) -> np.ndarray:
         return rows
 
     chosen = itertools.product(*(below(state) for state in range(tree.first_child[0])))
-    policies = [frozenset().union(*each) for each in chosen]
-    rows = np.zeros((len(policies), tree.num_sequences))
+    policies = [frozenset([tree.num_sequences]).union(*each) for each in chosen]
+    rows = np.zeros((len(policies), tree.num_sequences + 1))
     for row, policy in zip(rows, policies):
         row[list(policy)] = 1.0
     return rows
 
 
-class _Problem:
-    """The best plan for one answer: a concave problem, from above by cuts and from below by the best plan so far."""
-
-    def __init__(self, mdp: TreeMDP, plays: np.ndarray, answer: np.ndarray, epsilon: float):
-        tree = mdp.tree
-        self.tree, self.epsilon, self.answer = tree, epsilon, answer
-        signs = plays - answer
-        self.signs = np.hstack([signs[np.any(signs != 0, axis=1)], np.zeros((np.any(signs != 0, axis=1).sum(), 1))])
-        sequence = np.repeat(np.arange(tree.num_sequences + 1), np.diff(mdp.first_outcome))
-        seen = mdp.outcome_probability > 0
-        self.outcomes = Outcomes(sequence[seen], mdp.outcome_probability[seen], mdp.outcome_return[seen])
-        self.flow = _flow(tree)
-        self.cuts: list[np.ndarray] = []
-        self.upper, self.lower = math.inf, 0.0
-        self.plan: np.ndarray | None = None
-        self.centre = _uniform_reach(tree)
-        self.cover = self.centre
-
-    def cut(self) -> None:
-        """One more cut, at a plan between the best of the cuts and the best so far."""
-        if not len(self.signs):
-            self.lower = self.upper = math.inf
-            return
-        candidate = self.centre if not self.cuts else 0.5 * self.centre + 0.5 * self._master()
-        candidate = (1 - _SHARE_OF_COVER) * candidate + _SHARE_OF_COVER * self.cover
-        lower, costs = cheapest_alternatives(self.outcomes, self.signs, self.flow, candidate, self.epsilon)
-        near = np.argsort(lower)[:20]
-        self.cuts += [costs[rival] for rival in near if lower[rival] <= 1.5 * max(lower[near[0]], 1e-6)]
-        if lower[near[0]] > self.lower:
-            self.lower, self.plan, self.centre = float(lower[near[0]]), candidate, candidate
-        self._master()
-
-    def _master(self) -> np.ndarray:
-        """The plan that the cuts leave best; it also sets the upper bound."""
-        sequences = self.tree.num_sequences
-        cuts = np.array(self.cuts)
-        equalities = np.hstack([self.flow, np.zeros((len(self.flow), 1))])
-        solved = scipy.optimize.linprog(
-            c=np.append(np.zeros(sequences + 1), -1.0),
-            A_ub=np.hstack([-cuts, np.ones((len(cuts), 1))]),
-            b_ub=np.zeros(len(cuts)),
-            A_eq=np.vstack([equalities, np.append(np.zeros(sequences), [1.0, 0.0])]),
-            b_eq=np.append(np.zeros(len(self.flow)), 1.0),
-            bounds=[(0, None)] * (sequences + 1) + [(None, None)],
-        )
-        self.upper = min(self.upper, -solved.fun)
-        return solved.x[:-1]
-
-
-def _flow(tree) -> np.ndarray:
-    """A row for each state: the sum over its sequences less what leads to it. The root is the last column."""
-    rows = np.zeros((tree.num_states, tree.num_sequences + 1))
+def _played(tree, plan) -> np.ndarray:
+    """Whether a pure plan plays each sequence, the root last."""
+    plays = np.zeros(tree.num_sequences + 1)
+    plays[-1] = 1.0
     for state in range(tree.num_states):
-        rows[state, tree.first_sequence[state] : tree.first_sequence[state + 1]] = 1.0
-        rows[state, tree.parent[state]] -= 1.0
-    return rows
+        if plays[tree.parent[state]]:
+            plays[tree.first_sequence[state] + plan[state]] = 1.0
+    return plays
 
 
 def _uniform_reach(tree) -> np.ndarray:
@@ -167,71 +124,178 @@ def _uniform_reach(tree) -> np.ndarray:
     return reach
 
 
-def cheapest_alternatives(outcomes: Outcomes, signs, flow, reach, epsilon: float) -> tuple[np.ndarray, np.ndarray]:
-    """Per rival: a lower bound on the cost of its cheapest alternative, and a cut: the cost of one by sequences.
+class _Pool:
+    """The alternatives found so far, each a cut for every answer that is worse in it by epsilon than some policy."""
 
-    signs: a row for each rival;  flow: see _flow;  reach: own reach of the plan, the root last, all positive.
-    """
-    rivals, size = signs.shape
-    states = len(flow)
-    at, weight = outcomes.sequence, reach[outcomes.sequence] * outcomes.probability
-    slope = signs[:, at] * outcomes.value
-    can_end = np.unique(at[at < size - 1])
-    # Any return in [0, 1] may be put after an ending: 1 after the rival's, 0 after the answer's.
-    extra_slope = np.maximum(signs[:, can_end], 0.0)
-    equalities = np.hstack([flow, np.zeros((states, 1))])
-    points = np.hstack([np.tile(reach, (rivals, 1)), np.full((rivals, 1), 0.1 * reach.min())])
+    def __init__(self, mdp: TreeMDP, epsilon: float):
+        self.mdp, self.tree, self.epsilon = mdp, mdp.tree, epsilon
+        self.costs: list[np.ndarray] = []
+        self.values: list[np.ndarray] = []
+        self.best: list[float] = []
 
-    def arguments(points):
-        inner = points[:, at] - points[:, -1:] * slope
-        extra = points[:, can_end] - points[:, -1:] * extra_slope
-        return inner, extra
+    def cheapest(self, plan, signs) -> tuple[float, float | None]:
+        """(a lower bound on what an alternative costs this plan, what one found costs), which joins the pool.
 
-    def objective(points):
-        inner, extra = arguments(points)
-        inside = (inner.min(axis=1) > 0) & (extra.min(axis=1) > 0) & (points[:, -1] > 0)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            value = np.log(inner) @ weight - points[:, -2] + epsilon * points[:, -1]
-            value += _BARRIER * (np.log(extra).sum(axis=1) + np.log(points[:, -1]))
-        return np.where(inside, value, -np.inf)
+        signs: rival less answer.
+        """
+        links, chances = self.tree.links, self.mdp.chances
+        nu, eta = alternatives.solve(links, chances, plan, signs, self.epsilon * (1 + _MARGIN))
+        lower = alternatives.lower_bound(chances, plan, signs, self.epsilon, nu, eta)
+        cost, value = np.zeros(len(plan)), np.zeros(len(plan))
+        enough = self.epsilon * (1 + 1e-9)
+        if not alternatives.read_alternative(links, chances, plan, signs, enough, nu, eta, cost, value):
+            return lower, None
+        self.costs.append(cost)
+        self.values.append(value)
+        self.best.append(self._best_value(value))
+        return lower, float(cost @ plan)
 
-    for _ in range(_NEWTON_STEPS):
-        inner, extra = arguments(points)
-        gradient = np.zeros((rivals, size + 1))
-        hessian = np.zeros((rivals, size + 1, size + 1))
-        for index, value, slopes, weights in (
-            (at, inner, slope, weight),
-            (can_end, extra, extra_slope, np.full(len(can_end), _BARRIER)),
-        ):
-            first, second = weights / value, weights / value**2
-            np.add.at(gradient, (_EVERY, index), first)
-            gradient[:, -1] -= (first * slopes).sum(axis=1)
-            np.add.at(hessian, (_EVERY, index, index), -second)
-            np.add.at(hessian, (_EVERY, index, size), second * slopes)
-            np.add.at(hessian, (_EVERY, size, index), second * slopes)
-            hessian[:, -1, -1] -= (second * slopes**2).sum(axis=1)
-        gradient[:, -2] -= 1.0
-        gradient[:, -1] += epsilon + _BARRIER / points[:, -1]
-        hessian[:, -1, -1] -= _BARRIER / points[:, -1] ** 2
-        system = np.zeros((rivals, size + 1 + states, size + 1 + states))
-        system[:, : size + 1, : size + 1] = hessian
-        system[:, : size + 1, size + 1 :] = equalities.T
-        system[:, size + 1 :, : size + 1] = equalities
-        right = np.concatenate([-gradient, np.zeros((rivals, states))], axis=1)
-        step = np.linalg.solve(system, right[..., None])[:, : size + 1, 0]
-        gain = (gradient * step).sum(axis=1)
-        if gain.max() < 1e-13:
-            break
-        before, length = objective(points), np.ones(rivals)
-        for _ in range(50):
-            worse = objective(points + length[:, None] * step) < before + 0.1 * length * gain - 1e-15
-            if not worse.any():
-                break
-            length[worse] *= 0.5
-        length[worse] = 0.0
-        points = points + length[:, None] * step
-    inner, _ = arguments(points)
-    lower = np.log(inner / reach[at]) @ weight + 1.0 - points[:, -2] + epsilon * points[:, -1]
-    costs = np.zeros((rivals, size))
-    np.add.at(costs, (_EVERY, at), outcomes.probability * np.log(inner / reach[at]))
-    return lower, costs
+    def _best_value(self, value) -> float:
+        """What the best policy is worth in an alternative."""
+        total, tree = value.copy(), self.tree
+        for state in range(tree.num_states - 1, -1, -1):
+            total[tree.parent[state]] += total[tree.first_sequence[state] : tree.first_sequence[state + 1]].max()
+        return float(total[-1])
+
+
+class _Listed:
+    """The rivals of an answer, one by one."""
+
+    def __init__(self, pool: _Pool, answer, plays):
+        self.pool, self.signs = pool, plays[np.any(plays != answer, axis=1)] - answer
+
+    def search(self, plan) -> float:
+        """A lower bound on the least cost over all rivals; the alternatives of the poorest join the pool."""
+        links, chances, epsilon = self.pool.tree.links, self.pool.mdp.chances, self.pool.epsilon
+        lower = np.array([alternatives.least_cost(links, chances, plan, each, epsilon) for each in self.signs])
+        near = np.argsort(lower)[:_CUTS_A_STEP]
+        for rival in near[lower[near] <= 1.5 * max(lower[near[0]], 1e-9)]:
+            self.pool.cheapest(plan, self.signs[rival])
+        return float(lower[near[0]])
+
+
+class _Searched:
+    """The rivals of an answer, all at once."""
+
+    def __init__(self, pool: _Pool, answer):
+        self.pool, self.answer = pool, answer
+        self.tables, self.log_eta = rivals.new_tables(pool.tree.num_states), math.log(pool.epsilon)
+        self.first = _first_states(pool.tree)
+
+    def search(self, plan) -> float:
+        """As for _Listed."""
+        found: dict[bytes, np.ndarray] = {}
+        best = -math.inf
+
+        def loss(log_eta):
+            nonlocal best
+            lower, rival = self._pass(plan, math.exp(log_eta))
+            found[rival.tobytes()] = rival
+            if lower > best:
+                best, self.log_eta = lower, log_eta
+            return -lower
+
+        around = (self.log_eta - 0.4, self.log_eta + 0.4)
+        scipy.optimize.minimize_scalar(loss, bracket=around, options={"maxiter": _PASSES, "xtol": 0.01})
+        costs = [(self._cost(plan, rival), rival) for rival in found.values()]
+        ranked = [rival for cost, rival in sorted(costs, key=lambda each: each[0]) if cost < math.inf]
+        if len(ranked) > 1:
+            self._recombine(plan, *ranked[:2])
+        return best
+
+    def _pass(self, plan, eta) -> tuple[float, np.ndarray]:
+        links, chances = self.pool.tree.links, self.pool.mdp.chances
+        lower, nu = rivals.least_cost(links, chances, plan, self.answer, self.pool.epsilon, eta, self.tables)
+        rival = np.zeros(len(plan))
+        rivals.read_rival(links, self.answer, nu, self.tables, rival, np.zeros(len(plan)), np.zeros(len(plan), np.int64))
+        return lower, rival
+
+    def _cost(self, plan, rival) -> float:
+        signs = rival - self.answer
+        cost = self.pool.cheapest(plan, signs)[1] if signs.any() else None
+        return math.inf if cost is None else cost
+
+    def _recombine(self, plan, rival, other) -> None:
+        """What lies below each first state from either of two rivals, as long as it gets cheaper."""
+        least = self._cost(plan, rival)
+        for state in range(self.pool.tree.first_child[0]):
+            mixed = np.where(self.first == state, other, rival)
+            if np.any(mixed != rival) and (cost := self._cost(plan, mixed)) < least:
+                least, rival = cost, mixed
+
+
+def _first_states(tree) -> np.ndarray:
+    """The first state of the episodes that come to a sequence, -1 for the root."""
+    first = np.full(tree.num_sequences + 1, -1)
+    for state in range(tree.num_states):
+        before = first[tree.parent[state]]
+        first[tree.first_sequence[state] : tree.first_sequence[state + 1]] = state if before < 0 else before
+    return first
+
+
+class _Problem:
+    """The best plan for one answer: from above by all cuts, from below by the best plan so far, in boxes around it."""
+
+    def __init__(self, pool: _Pool, answer, search):
+        self.pool, self.answer, self._rivals = pool, answer, search
+        self.upper, self.lower, self.plan = math.inf, 0.0, None
+        self._cover = self._centre = _uniform_reach(pool.tree)
+        self._radius, self._steps = 0.5, 0
+        self._known, self._costs = 0, np.zeros((0, len(answer)))
+
+    def _cuts(self) -> np.ndarray:
+        """The costs, a row each, of the alternatives in which the answer falls short by epsilon."""
+        new = slice(self._known, len(self.pool.costs))
+        self._known = len(self.pool.costs)
+        counts = np.array(self.pool.best[new]) - np.array(self.pool.values[new]) @ self.answer >= self.pool.epsilon
+        self._costs = np.vstack([self._costs, np.array(self.pool.costs[new])[counts]])
+        return self._costs
+
+    def step(self) -> None:
+        """One more plan, and the cuts that are found there."""
+        if isinstance(self._rivals, _Listed) and not len(self._rivals.signs):
+            self.lower = self.upper = math.inf
+            return
+        if self._known < len(self.pool.costs) and len(self._cuts()):
+            self._raise()
+        plan, hoped = self._centre, math.inf
+        if len(self._costs):
+            hoped, plan = self._master(self._radius)
+            plan = (1 - _SHARE_OF_COVER) * plan + _SHARE_OF_COVER * self._cover
+        lower = self._rivals.search(plan)
+        before = (self._costs @ self._centre).min() if len(self._costs) else 0.0
+        costs = self._cuts()
+        value = (costs @ plan).min()
+        before = min(before, (costs @ self._centre).min())
+        if lower > self.lower:
+            self.lower, self.plan = lower, plan
+        if value > before:
+            self._centre = plan
+        self._radius = float(np.clip(self._radius * (1.5 if value > before + 0.3 * (hoped - before) else 0.6), 0.01, 3))
+        self._steps += 1
+        if self._steps % _STEPS_BETWEEN_UPPER_BOUNDS == 1:
+            self._raise()
+
+    def _raise(self) -> None:
+        self.upper = min(self.upper, self._master(math.inf)[0])
+
+    def _master(self, radius: float) -> tuple[float, np.ndarray]:
+        """The plan that the cuts leave best, among those that differ from the best so far by a share or all."""
+        tree, sequences = self.pool.tree, self.pool.tree.num_sequences
+        cuts, bounds = self._costs, [(0.0, None)] * (sequences + 1)
+        if radius < math.inf:
+            cuts = cuts[np.argsort(cuts @ self._centre)[:_CUTS_IN_A_BOX]]
+            bounds = [(max(0.0, each * (1 - radius)), each * (1 + radius) + 0.003 * radius) for each in self._centre]
+        states = np.repeat(np.arange(tree.num_states), np.diff(tree.first_sequence))
+        rows = np.concatenate([states, np.arange(tree.num_states), [tree.num_states]])
+        columns = np.concatenate([np.arange(sequences), tree.parent, [sequences]])
+        entries = np.concatenate([np.ones(sequences), -np.ones(tree.num_states), [1.0]])
+        solved = scipy.optimize.linprog(
+            c=np.append(np.zeros(sequences + 1), -1.0),
+            A_ub=np.hstack([-_SCALE * cuts, np.ones((len(cuts), 1))]),
+            b_ub=np.zeros(len(cuts)),
+            A_eq=scipy.sparse.csr_array((entries, (rows, columns)), shape=(tree.num_states + 1, sequences + 2)),
+            b_eq=np.append(np.zeros(tree.num_states), 1.0),
+            bounds=[*bounds, (None, None)],
+        )
+        return -solved.fun / _SCALE, np.maximum(solved.x[:-1], 0.0)
