@@ -1,6 +1,7 @@
 """How often certified answers are worse than promised, on problems where a wrong proof would show.
 
     python -m experiments.identification_coverage --runs=10000 --delta=0.5
+    python -m experiments.identification_coverage --learners=CertifiedUCRL --least_epsilon=0.1 --noexploit
 
 Each learner stops by itself; an error is an answer worth less than V* - epsilon. delta is large and epsilon near
 the gaps, so that errors are as likely as they can be. The same campaign is run with a bound that is broken on purpose,
@@ -19,6 +20,7 @@ from tmdp_spiel.spiel.exploit.response import KnownOpponent, respond
 _RUNS = flags.DEFINE_integer("runs", 10_000, "Independent runs of each problem.", lower_bound=1)
 _DELTA = flags.DEFINE_float("delta", 0.5, "Promised probability of an error.", 0.0, 1.0)
 _LEARNERS = flags.DEFINE_list("learners", ["BettingOnDifferences"], "Learners that take epsilon and delta.")
+_LEAST_EPSILON = flags.DEFINE_float("least_epsilon", 0.0, "Problems with a smaller epsilon are left out.", 0.0, 1.0)
 _EXPLOIT = flags.DEFINE_bool("exploit", True, "Both sides of the certificate of ts.exploit as well.")
 _EXPLOIT_EPISODES = flags.DEFINE_integer("exploit_episodes", 600, "Episodes of each run of exploit.", lower_bound=1)
 _TOO_NARROW = 3.0
@@ -106,6 +108,8 @@ def main(argv: Sequence[str]) -> None:
     for name in _LEARNERS.value:
         learner = getattr(ts, name)
         for title, (mdp, epsilon) in problems().items():
+            if epsilon < _LEAST_EPSILON.value:
+                continue
             share, episodes = errors(learner, mdp, epsilon, epsilon)
             broken, _ = errors(learner, mdp, _TOO_NARROW * epsilon, epsilon)
             print(
