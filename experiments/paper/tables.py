@@ -59,7 +59,7 @@ def _episodes(outcomes: list[dict | None]) -> str:
     if outcomes[0] is None:
         return "refused"
     if "least" in outcomes[0]:
-        return f"{_whole(outcomes[0]['least'])} to {_whole(outcomes[0]['most'])}"
+        return _reference(**outcomes[0])
     given_up = [each for each in outcomes if not each["stopped"]]
     if given_up:
         return _given_up(given_up, len(outcomes))
@@ -67,6 +67,12 @@ def _episodes(outcomes: list[dict | None]) -> str:
     error = curves.standard_error(episodes)
     percent = "" if np.isnan(error) else f" ± {100 * error / episodes.mean():.1f}%"
     return f"{_whole(episodes.mean())}{percent}"
+
+
+def _reference(least: float, most: float, for_every_answer: bool) -> str:
+    if for_every_answer:
+        return f"{_whole(least)} to {_whole(most)}"
+    return f"at most {_whole(most)}; at least {_whole(least)} if the answer is the best response"
 
 
 def _whole(number: float) -> str:

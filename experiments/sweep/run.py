@@ -75,9 +75,8 @@ def _stop(configuration: dict, mdp: ts.TreeMDP) -> tuple[dict, dict]:
 
 
 def _limit(configuration: dict, mdp: ts.TreeMDP) -> tuple[dict, dict]:
-    """Between which two numbers of episodes the asymptotic reference lies."""
-    least, most = reference_limit(mdp, **configuration["hyper_parameters"])
-    return {"least": least, "most": most}, {}
+    """Between which two numbers of episodes the asymptotic reference lies, and for which answers."""
+    return reference_limit(mdp, **configuration["hyper_parameters"])._asdict(), {}
 
 
 _EXPERIMENTS = {"learning": _learn, "stopping": _stop, "limit": _limit}

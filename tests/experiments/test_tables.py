@@ -48,12 +48,15 @@ def test_stopping_times_stand_under_the_papers():
 
 def test_what_is_refused_and_the_reference_have_their_cells():
     asked = configuration("limit", "leduc", 0, "ReferenceLimit", {"epsilon": 0.1, "delta": 0.1}, 0)
-    limit = {"configuration": asked, "outcome": {"least": 63.04, "most": 1063.26}}
+    limit = {"configuration": asked, "outcome": {"least": 63.04, "most": 1063.26, "for_every_answer": True}}
     refused = stopped("LUCB", 0, None, game="leduc")["configuration"]
     lines = tables.stopping_times([stopped("LUCB", 0, 123_456), limit], [refused]).splitlines()
     assert lines[0] == "| player | algorithm | union | kuhn, 0.1 | leduc, 0.1 | largest gap / epsilon |"
     assert "| x | LUCB | none | 123,000 | refused | 0.000 |" in lines
     assert "| x | *asymptotic reference* | none | — | 63.0 to 1,060 |  |" in lines
+    limit["outcome"]["for_every_answer"] = False
+    cell = "at most 1,060; at least 63.0 if the answer is the best response"
+    assert f"| x | *asymptotic reference* | none | {cell} |  |" in tables.stopping_times([limit])
 
 
 def given_up(algorithm, seed, episodes, width):

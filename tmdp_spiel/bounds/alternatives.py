@@ -80,7 +80,7 @@ def _newton_step(links, chances, reach, signs, room, eta, epsilon):
                 eta_slope += first
                 eta_curve += second
     slope[root] -= 1.0
-    # Up: of the sequences below, max over their steps of sum (slope + slope_eta d_eta) d - curve d^2 / 2, sum of d given.
+    # Up: max over the steps d at a state of sum of (slope + slope_eta d_eta) d - curve d^2 / 2, the sum of d given.
     for state in range(len(links.parent) - 1, -1, -1):
         ease, plain, by_eta = 0.0, 0.0, 0.0
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):

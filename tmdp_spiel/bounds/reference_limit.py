@@ -5,10 +5,10 @@ Degenne and Koolen ("Pure exploration with multiple correct answers", NeurIPS 20
     D* = max over epsilon-best answers and plans x of min over rivals pi of the least cost of an alternative in which pi
          is better than the answer by epsilon,
 
-the cost of an alternative q' being the divergence of episodes of x, the sum over outcomes of x q ln(q / q'). For a given
-plan the rivals are listed where they are few, and bounded all at once by a pass over the tree (bounds/rivals.py) where
-they are many. The plan is found by cutting planes. Both sides are certain up to rounding: any dual point bounds a cost
-from below, any alternative bounds the best plan from above.
+the cost of an alternative q' being the divergence of episodes of x, the sum over outcomes of x q ln(q / q'). For a
+given plan the rivals are listed where they are few, and bounded all at once by a pass over the tree (bounds/rivals.py)
+where they are many. The plan is found by cutting planes. Both sides are certain up to rounding: any dual point bounds
+a cost from below, any alternative bounds the best plan from above.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SHARE_OF_COVER = 1e-4  # mixed into plans, so that nothing is never reached
 _MARGIN = 1e-3  # by which alternatives are asked for more than epsilon, so that they have it
 _CUTS_A_STEP = 8
 _CUTS_IN_A_BOX = 300
-_STEPS_BETWEEN_UPPER_BOUNDS = 8
+_STEPS_TO_A_FAR_ONE = 3  # towards the plan that all cuts leave best
 _PASSES = 8  # values of eta for one plan
 _SCALE = 100.0  # of costs in linear programs, whose tolerances are absolute
 
@@ -207,7 +207,9 @@ class _Searched:
         links, chances = self.pool.tree.links, self.pool.mdp.chances
         lower, nu = rivals.least_cost(links, chances, plan, self.answer, self.pool.epsilon, eta, self.tables)
         rival = np.zeros(len(plan))
-        rivals.read_rival(links, self.answer, nu, self.tables, rival, np.zeros(len(plan)), np.zeros(len(plan), np.int64))
+        rivals.read_rival(
+            links, self.answer, nu, self.tables, rival, np.zeros(len(plan)), np.zeros(len(plan), np.int64)
+        )
         return lower, rival
 
     def _cost(self, plan, rival) -> float:
@@ -234,7 +236,7 @@ def _first_states(tree) -> np.ndarray:
 
 
 class _Problem:
-    """The best plan for one answer: from above by all cuts, from below by the best plan so far, in boxes around it."""
+    """The best plan for one answer: from above by cuts, from below by the best plan so far, with boxes around it."""
 
     def __init__(self, pool: _Pool, answer, search):
         self.pool, self.answer, self._rivals = pool, answer, search
@@ -252,29 +254,32 @@ class _Problem:
         return self._costs
 
     def step(self) -> None:
-        """One more plan, and the cuts that are found there."""
+        """The cuts that came from other answers if they say more, else one more plan, and the cuts found there."""
         if isinstance(self._rivals, _Listed) and not len(self._rivals.signs):
             self.lower = self.upper = math.inf
             return
         if self._known < len(self.pool.costs) and len(self._cuts()):
+            before = self.upper
             self._raise()
-        plan, hoped = self._centre, math.inf
+            if self.upper < before:
+                return
+        plan, hoped, far = self._centre, math.inf, self._steps % _STEPS_TO_A_FAR_ONE == 0
         if len(self._costs):
-            hoped, plan = self._master(self._radius)
+            hoped, plan = self._master(math.inf if far else self._radius)
+            if far:
+                self.upper, plan = min(self.upper, hoped), 0.5 * plan + 0.5 * self._centre
             plan = (1 - _SHARE_OF_COVER) * plan + _SHARE_OF_COVER * self._cover
         lower = self._rivals.search(plan)
-        before = (self._costs @ self._centre).min() if len(self._costs) else 0.0
         costs = self._cuts()
-        value = (costs @ plan).min()
-        before = min(before, (costs @ self._centre).min())
+        value, before = (costs @ plan).min(), (costs @ self._centre).min()
         if lower > self.lower:
             self.lower, self.plan = lower, plan
+        if not far:
+            grow = 1.5 if value > before + 0.3 * (hoped - before) else 0.6
+            self._radius = float(np.clip(grow * self._radius, 0.01, 3.0))
         if value > before:
             self._centre = plan
-        self._radius = float(np.clip(self._radius * (1.5 if value > before + 0.3 * (hoped - before) else 0.6), 0.01, 3))
         self._steps += 1
-        if self._steps % _STEPS_BETWEEN_UPPER_BOUNDS == 1:
-            self._raise()
 
     def _raise(self) -> None:
         self.upper = min(self.upper, self._master(math.inf)[0])

@@ -1,7 +1,7 @@
 """The cheapest alternative over all rivals at once, from below: one pass over the tree (docs/theory.md, section 13).
 
-For a fixed multiplier eta, what the part of the tree below a state adds to the dual is a concave function of its nu, one
-for each of three cases: the rival alone comes there, the answer alone, or both. At a sequence the functions of its
+For a fixed multiplier eta, what the part of the tree below a state adds to the dual is a concave function of its nu,
+one for each of three cases: the rival alone comes there, the answer alone, or both. At a sequence the functions of its
 children and outcomes add up; at a state nu is shared out over the actions, the best way (a sup-convolution), and the
 rival takes the action that leaves least. The functions are kept as values at points, with chords between, which lie
 below a concave function: so whatever the points, the result is a lower bound.
@@ -23,8 +23,8 @@ _TAIL = 20  # of the points, on either side, for what is far from the plan
 _LEAST = 1e-3  # of the own reach, the least nu
 _TINY = 1e-9
 
-# nu, value: float64[S, 3, POINTS], the functions of a state;  choice: the action that the rival takes there;
-# given: the nu of that action;  room: float64[6, ...], for functions in the making
+# nu, value: float64[S, 3, POINTS], the functions of a state;  choice: the sequence that the rival takes there;
+# given: the nu of that sequence;  part, merged: room for functions in the making
 Tables = collections.namedtuple("Tables", ["nu", "value", "choice", "given", "part", "merged"])
 
 
@@ -206,7 +206,7 @@ def least_cost(links, chances, reach, answer, epsilon, eta, tables):
     for state in range(len(links.parent) - 1, -1, -1):
         before = links.parent[state]
         played = -1
-        if before == walk.root(links) or answer[before]:
+        if answer[before]:
             for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
                 if answer[j]:
                     played = j
@@ -234,10 +234,10 @@ def read_rival(links, answer, root_nu, tables, rival, nu, who):
     """Fills in which sequences the cheapest rival plays; nu, who: room, per sequence, the root last."""
     root = walk.root(links)
     rival[:] = 0.0
-    nu[root], who[root] = root_nu, BOTH
+    rival[root], nu[root], who[root] = 1.0, root_nu, BOTH
     for state in range(len(links.parent)):
         before = links.parent[state]
-        if before != root and not rival[before]:
+        if not rival[before]:
             continue
         case = who[before]
         points = tables.nu[state, case]
