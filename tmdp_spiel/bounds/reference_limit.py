@@ -240,7 +240,8 @@ class _Problem:
 
     def __init__(self, pool: _Pool, answer, search):
         self.pool, self.answer, self._rivals = pool, answer, search
-        self.upper, self.lower, self.plan = math.inf, 0.0, None
+        self.upper, self.lower = math.inf, 0.0
+        self.plan: np.ndarray | None = None
         self._cover = self._centre = _uniform_reach(pool.tree)
         self._radius, self._steps = 0.5, 0
         self._known, self._costs = 0, np.zeros((0, len(answer)))
