@@ -43,7 +43,7 @@ def divergence(delta: float) -> float:
     return (1 - 2 * delta) * math.log((1 - delta) / delta)
 
 
-def reference_limit(mdp: TreeMDP, epsilon: float, delta: float, *, precision: float = 0.01, steps: int = 200) -> Limit:
+def reference_limit(mdp: TreeMDP, epsilon: float, delta: float, *, precision: float = 0.01, steps: int = 100) -> Limit:
     """Between which two numbers of episodes the asymptotic reference lies.
 
     Where there are more than 3,000 reduced policies, `most` holds all the same, but `least` only for algorithms that
@@ -63,7 +63,7 @@ def reference_limit(mdp: TreeMDP, epsilon: float, delta: float, *, precision: fl
     return Limit(divergence(delta) / found.upper, divergence(delta) / found.lower, mdp.tree.num_policies <= _LISTED)
 
 
-def best_rate(mdp: TreeMDP, epsilon: float, precision: float = 0.01, steps: int = 200) -> Bracket:
+def best_rate(mdp: TreeMDP, epsilon: float, precision: float = 0.01, steps: int = 100) -> Bracket:
     """D* from below and from above, with an answer and a plan that have at least the lower one.
 
     With more than 3,000 policies the upper one is for a best response as the answer.
