@@ -7,6 +7,9 @@ import sys
 
 import pytest
 
+from experiments.sweep import archive, store
+from experiments.sweep.configuration import configuration
+
 ROOT = pathlib.Path(__file__).parents[2]
 
 
@@ -28,6 +31,22 @@ def test_coverage_reports_every_player():
     done = command("coverage", "--games=kuhn", "--runs=3", "--episodes=100")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("| kuhn |") == 2
+
+
+def test_archive_packs_the_runs_of_an_experiment(tmp_path):
+    flags = [f"--output={tmp_path}", f"--pack={tmp_path / 'a.xz'}", "--experiment=stopping"]
+    empty = command("archive", *flags)
+    assert empty.returncode != 0 and "there are no such runs" in empty.stderr and "Traceback" not in empty.stderr
+    kept = [
+        {"configuration": configuration(kind, "kuhn", 0, "UCT", {}, 0, 10), "outcome": {}, "timing": {"seconds": 1.0}}
+        for kind in ("learning", "stopping")
+    ]
+    for each in kept:
+        store.Store(tmp_path / "runs").keep(each)
+    done = command("archive", *flags)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("1 runs in ")
+    assert [each["configuration"] for each in archive.unpack(tmp_path / "a.xz")] == [kept[1]["configuration"]]
 
 
 @pytest.mark.slow
