@@ -134,6 +134,7 @@ def test_everything_at_once(tmp_path):
     assert again.stdout.strip() in tables, "found, and the same table"
 
     more = ["--stopping_games=leduc", "--stopping_algorithms=LUCB,MDPGapE", "--give_up_after=200", "--tolerances=0.4"]
+    more.append("--noreference")
     limited = call("stopping_times", "--runs=1", "--iterations=5", f"--output={tmp_path}", *more)
     assert limited.returncode == 0, limited.stderr
     assert "left out: LUCB on leduc, player o: LUCB has one arm per policy" in limited.stderr

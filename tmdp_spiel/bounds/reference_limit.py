@@ -193,7 +193,7 @@ class _Searched:
             found[rival.tobytes()] = rival
             if lower > best:
                 best, self.log_eta = lower, log_eta
-            return -lower
+            return -max(lower, -1.0)
 
         around = (self.log_eta - 0.4, self.log_eta + 0.4)
         scipy.optimize.minimize_scalar(loss, bracket=around, options={"maxiter": _PASSES, "xtol": 0.01})
