@@ -143,3 +143,11 @@ def test_searching_for_rivals_is_a_bracket_for_the_best_response(mdp_of, monkeyp
 def test_wrong_deltas_are_refused():
     with pytest.raises(ValueError, match="delta must lie"):
         module.reference_limit(two_coins(0.6, 0.4), 0.05, 0.7)
+
+
+def test_leduc_has_bounds_after_a_few_plans(mdp_of):
+    """Wide after so few; that at least comes to 0 where no alternative was found, as for large epsilons."""
+    low, high, for_every_answer = module.reference_limit(mdp_of("leduc", 1), 0.05, 0.05, steps=3)
+    assert 0 < low < high < np.inf and not for_every_answer
+    low, high, _ = module.reference_limit(mdp_of("leduc", 1), 0.4, 0.05, steps=2)
+    assert 0 <= low < high < np.inf

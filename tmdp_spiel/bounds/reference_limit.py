@@ -32,6 +32,7 @@ _CUTS_A_STEP = 8
 _CUTS_IN_A_BOX = 300
 _STEPS_TO_A_FAR_ONE = 3  # towards the plan that all cuts leave best
 _PASSES = 8  # values of eta for one plan
+_FIRST_LOG_ETAS = np.log(np.geomspace(1e-3, 3.0, 12)).tolist()
 _SCALE = 100.0  # of costs in linear programs, whose tolerances are absolute
 
 Bracket = collections.namedtuple("Bracket", ["lower", "upper", "answer", "plan"])
@@ -179,7 +180,8 @@ class _Searched:
 
     def __init__(self, pool: _Pool, answer):
         self.pool, self.answer = pool, answer
-        self.tables, self.log_eta = rivals.new_tables(pool.tree.num_states), math.log(pool.epsilon)
+        self.tables = rivals.new_tables(pool.tree.num_states)
+        self.log_eta: float | None = None
         self.first = _first_states(pool.tree)
 
     def search(self, plan) -> float:
@@ -195,6 +197,8 @@ class _Searched:
                 best, self.log_eta = lower, log_eta
             return -max(lower, -1.0)
 
+        if self.log_eta is None:
+            self.log_eta = max(_FIRST_LOG_ETAS, key=lambda each: self._pass(plan, math.exp(each))[0])
         around = (self.log_eta - 0.4, self.log_eta + 0.4)
         scipy.optimize.minimize_scalar(loss, bracket=around, options={"maxiter": _PASSES, "xtol": 0.01})
         costs = [(self._cost(plan, rival), rival) for rival in found.values()]
@@ -249,6 +253,8 @@ class _Problem:
     def _cuts(self) -> np.ndarray:
         """The costs, a row each, of the alternatives in which the answer falls short by epsilon."""
         new = slice(self._known, len(self.pool.costs))
+        if not self.pool.costs[new]:
+            return self._costs
         self._known = len(self.pool.costs)
         counts = np.array(self.pool.best[new]) - np.array(self.pool.values[new]) @ self.answer >= self.pool.epsilon
         self._costs = np.vstack([self._costs, np.array(self.pool.costs[new])[counts]])
@@ -264,23 +270,25 @@ class _Problem:
             self._raise()
             if self.upper < before:
                 return
-        plan, hoped, far = self._centre, math.inf, self._steps % _STEPS_TO_A_FAR_ONE == 0
+        plan, hoped, far = self._centre, math.inf, self._steps % _STEPS_TO_A_FAR_ONE == 1
         if len(self._costs):
             hoped, plan = self._master(math.inf if far else self._radius)
             if far:
                 self.upper, plan = min(self.upper, hoped), 0.5 * plan + 0.5 * self._centre
             plan = (1 - _SHARE_OF_COVER) * plan + _SHARE_OF_COVER * self._cover
         lower = self._rivals.search(plan)
-        costs = self._cuts()
-        value, before = (costs @ plan).min(), (costs @ self._centre).min()
+        self._steps += 1
         if lower > self.lower:
             self.lower, self.plan = lower, plan
+        costs = self._cuts()
+        if not len(costs):
+            return
+        value, before = (costs @ plan).min(), (costs @ self._centre).min()
         if not far:
             grow = 1.5 if value > before + 0.3 * (hoped - before) else 0.6
             self._radius = float(np.clip(grow * self._radius, 0.01, 3.0))
         if value > before:
             self._centre = plan
-        self._steps += 1
 
     def _raise(self) -> None:
         self.upper = min(self.upper, self._master(math.inf)[0])
