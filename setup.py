@@ -53,6 +53,7 @@ setup(
     ],
     extras_require={
         "cluster": ["distributed>=2024.1"],
+        "torch": ["torch>=2", "dm-tree>=0.1.8"],  # both for OpenSpiel's DQN
         "check": ["ruff>=0.6", "mypy>=1.11"],
         "docs": ["pdoc>=14"],
         "test": ["pytest>=8", "pytest-xdist>=3", "hypothesis>=6", "setuptools>=70.1", "distributed>=2024.1"],

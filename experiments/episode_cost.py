@@ -72,7 +72,7 @@ def perform(configuration: dict) -> dict:
     mdp = run.environment(*run.problem_of(configuration))
     measured = _plain_pass(mdp) if configuration["algorithm"] == PLAIN_PASS else _episodes(configuration, mdp)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    return run.result(configuration, mdp, {}, {**measured, "gibibytes": memory})
+    return run.result(configuration, run.facts_of(mdp), {}, {**measured, "gibibytes": memory})
 
 
 def _plain_pass(mdp: ts.TreeMDP) -> dict:

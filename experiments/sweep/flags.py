@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from absl import app, flags
 
@@ -64,8 +64,8 @@ def stored(configurations: list[dict]) -> list[dict]:
     return found
 
 
-def carry_out(configurations: list[dict]) -> list[dict]:
-    """The results of all configurations; what is not in the store is run now."""
+def carry_out(configurations: list[dict], perform: Callable[[dict], dict] = run.perform) -> list[dict]:
+    """The results of all configurations; what is not in the store is run now, by perform."""
     storage.check_folder(_OUTPUT.value)
     done = execution.carry_out(
         configurations,
@@ -74,6 +74,7 @@ def carry_out(configurations: list[dict]) -> list[dict]:
         scheduler=_SCHEDULER.value,
         use_progress=_USE_PROGRESS.value,
         mix_code=_MIX_CODE.value,
+        perform=perform,
     )
     _warn(done)
     return done

@@ -13,6 +13,9 @@ _LABELS = {
     "BalancedLevels": "Balanced levels",
     "OpenSpielQLearner": "Q-learning",
     "ReferenceLimit": "*asymptotic reference*",
+    "OpenSpielDQN": "DQN, SGD",
+    "OpenSpielDQNAdam": "DQN, Adam",
+    "OpenSpielISMCTS": "ISMCTS",
 }
 
 

@@ -26,17 +26,21 @@ def perform(configuration: dict) -> dict:
         warm_up(configuration["algorithm"])
     start = time.perf_counter()
     outcome, timing = _EXPERIMENTS[configuration["experiment"]](configuration, mdp)
-    return result(configuration, mdp, outcome, {"seconds": time.perf_counter() - start, **timing})
+    return result(configuration, facts_of(mdp), outcome, {"seconds": time.perf_counter() - start, **timing})
 
 
-def result(configuration: dict, mdp: ts.TreeMDP, outcome: dict, timing: dict) -> dict:
-    """The one shape of what the store keeps."""
-    facts = {
+def facts_of(mdp: ts.TreeMDP) -> dict:
+    """What the store keeps of an environment; runs are compared only if they met the same fingerprint."""
+    return {
         "game_string": mdp.tree.game_string,
         "num_states": mdp.tree.num_states,
         "best_value": float(mdp.to_utility(mdp.scaled_best_value)),
         "fingerprint": mdp.fingerprint,
     }
+
+
+def result(configuration: dict, facts: dict, outcome: dict, timing: dict) -> dict:
+    """The one shape of what the store keeps."""
     timing = {**timing, "ended": time.time(), "host": socket.gethostname()}
     return {"configuration": configuration, "code": code(), "environment": facts, "outcome": outcome, "timing": timing}
 
