@@ -46,7 +46,7 @@ Problem = collections.namedtuple("Problem", ["game", "opponent", "iterations", "
 PLAYER = 0
 PROBLEMS = {
     "leduc, uniform": Problem("leduc", "uniform", None, True, (10_000, 45_000)),
-    "leduc, CFR+ after 10": Problem("leduc", "cfr+", 10, True, (10_000, 45_000)),
+    "leduc, CFR+ after 10": Problem("leduc", "cfr+", 10, True, (10_000,)),
     "leduc, CFR+ after 1000": Problem("leduc", "cfr+", 1000, True, (10_000,)),
     "liars_dice": Problem("liars_dice", "uniform", None, True, (10_000,)),
     "goofspiel 6": Problem(
