@@ -3,6 +3,7 @@ import pyspiel
 import pytest
 
 import tmdp_spiel as ts
+from tmdp_spiel.algorithms import betting_ucrl
 from tmdp_spiel.running.score import Score
 from twins import brute_force
 from twins.model_twin import Episodes, best_values, play
@@ -111,3 +112,38 @@ def test_it_plays_the_largest_bound_and_recommends_the_largest_mean():
         for state in np.flatnonzero([twin.visits(s) for s in range(mdp.tree.num_states)]):
             own = means[mdp.tree.first_sequence[state] : mdp.tree.first_sequence[state + 1]]
             assert own[recommended[state]] == pytest.approx(own.max())
+
+
+def least_refuted(memory, followers, ended, total, squares, needed, mean):
+    """Halving over all means, with all stakes tried at each: the slow way."""
+    below, above = mean, 1.0
+    for _ in range(45):
+        middle = (below + above) / 2
+        stakes = [0.9 / 2**g for g in range(14)] if middle < 1 else []
+        refuted = any(
+            betting_ucrl._log_capital(memory, followers, ended, total, squares, stake, middle) >= needed
+            for stake in stakes
+        )
+        below, above = (below, middle) if refuted else (middle, above)
+    return above
+
+
+@pytest.mark.parametrize("precision", [2.0**-26, 2.0**-9])
+@pytest.mark.parametrize("episodes", [3, 40, 3000])
+def test_bounds_are_never_below_the_least_refuted_mean_and_as_near_as_they_say(precision, episodes, mdp_of):
+    mdp = mdp_of("leduc", 0)
+    learner, links = ts.BettingUCRL(mdp.tree, delta=0.1, seed=1), mdp.tree.links
+    Score(learner, mdp).play(np.random.default_rng(0), episodes)
+    memory = learner._memory
+    needed = np.log((mdp.tree.num_sequences + 1) / 0.1) + np.log(14)
+    visited = np.flatnonzero(memory.model.visits)
+    for j in visited[:: max(1, len(visited) // 40)]:
+        found = betting_ucrl._bound(links, memory, j, 1.0, precision)
+        children = mdp.tree.first_child[j : j + 2] if j < mdp.tree.num_sequences else (0, mdp.tree.first_child[0])
+        followers = int(children[1] - children[0])  # _bound has left their numbers and values in the scratch
+        ended = int(memory.model.visits[j] - memory.numbers[:followers].sum())
+        total, squares = memory.model.returns[j], memory.model.squares[j]
+        mean = (total + memory.numbers[:followers] @ memory.values[:followers]) / memory.model.visits[j]
+        exact = least_refuted(memory, followers, ended, total, squares, needed, mean)
+        assert exact - 1e-12 <= found <= exact + precision * (found - mean) + 1e-12
+        assert betting_ucrl._bound(links, memory, j, found, precision) <= found

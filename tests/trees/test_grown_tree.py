@@ -120,3 +120,15 @@ def test_bad_arguments():
         GrownTree(min_utility=1.0, max_utility=1.0)
     with pytest.raises(ValueError, match="max_states must be a whole number"):
         GrownTree(max_states=0)
+
+
+def test_states_linked_one_by_one_are_as_those_linked_together():
+    rng, one_by_one, together = np.random.default_rng(4), GrownTree(), GrownTree()
+    for number in range(400):
+        sequence, legal = int(rng.integers(one_by_one.sequence_end)), tuple(range(int(rng.integers(1, 4))))
+        for tree in (one_by_one, together):
+            tree.meet(sequence, str(number), legal)
+        assert one_by_one.links.parent[-1] == sequence
+    assert one_by_one.fingerprint == together.fingerprint
+    assert one_by_one.room == together.room and one_by_one.horizon == together.horizon > 3
+    assert one_by_one.max_actions == together.max_actions == 3

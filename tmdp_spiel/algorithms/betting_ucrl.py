@@ -36,8 +36,9 @@ from tmdp_spiel.trees.walk import follow_plan
 
 _STAKES = 14  # f = 0.9, 0.45, ...: one is near the best for every variance and up to 10^9 visits
 _LARGEST_STAKE = 0.9
-_HALVINGS = 26
 _GROWTH = 1.02  # a bound is computed anew when its visits have grown by this factor
+# The part of its distance from the mean by which a bound may be larger than the least: one to play by, one to certify
+_PLAYED, _CERTIFIED = 2.0**-9, 2.0**-26
 
 # confidence, left: see below;  refreshed: int32[J + 1], visits at the last refresh;
 # means: float64[J + 1], the mean of what followed each sequence if the best is done afterwards, 0 if nothing is known;
@@ -156,9 +157,36 @@ def _log_confidence(confidence, sequence):
     return confidence.logarithm + np.log(2.0 * rank) + 2.0 * np.log1p(np.log(rank))
 
 
+@kernel
+def _refutes(memory, children, ended, total, squares, needed, mean, at):
+    """Whether any of the stakes refutes a mean, and the best one, looked for from the at-th on.
+
+    ln K is concave in the stake, so among stakes in order it rises up to the best one and falls after it.
+    """
+    if mean >= 1.0:
+        return False, at
+    capital = _log_capital(memory, children, ended, total, squares, _LARGEST_STAKE / 2.0**at, mean)
+    step, turns = 1, True
+    while capital < needed:
+        other = -np.inf
+        if 0 <= at + step < _STAKES:
+            other = _log_capital(memory, children, ended, total, squares, _LARGEST_STAKE / 2.0 ** (at + step), mean)
+        if other > capital:
+            at, capital, turns = at + step, other, False
+        elif step == 1 and turns:
+            step = -1
+        else:
+            return False, at
+    return True, at
+
+
 @tree_pass
-def _bound(links, memory, sequence):
-    """The least mean found to be refuted at the sequence's share of delta, by a stake at 1 / _STAKES of it."""
+def _bound(links, memory, sequence, above, precision):
+    """The least mean found to be refuted at the sequence's share of delta, by a stake at 1 / _STAKES of it.
+
+    above: what was refuted before, or 1. What is returned is refuted, or `above`; it is larger than the least refuted
+    mean by at most that part of its distance from the empirical mean.
+    """
     model, upper = memory.model, memory.upper
     ended, followers = np.int64(model.visits[sequence]), 0
     child, end = walk.children(links, sequence)
@@ -177,17 +205,20 @@ def _bound(links, memory, sequence):
         ended -= left
         followers += 1
     needed = _log_confidence(memory.confidence, sequence) + np.log(_STAKES)
-    below, above = min(1.0, empirical_mean(links, model, upper, sequence)), 1.0
-    for _ in range(_HALVINGS):
-        middle = (below + above) / 2.0
-        if middle >= 1.0:
+    mean, stake, step = empirical_mean(links, model, upper, sequence), 0, precision
+    below = mean
+    while above > below:  # from above in growing steps, as it is most often where it was
+        middle = above - step * (above - mean)
+        refuted, stake = _refutes(memory, followers, ended, total, squares, needed, max(middle, below), stake)
+        if not refuted:
+            below = max(middle, below)
             break
-        stake, refuted = _LARGEST_STAKE, False
-        for _ in range(_STAKES):
-            if _log_capital(memory, followers, ended, total, squares, stake, middle) >= needed:
-                refuted = True
-                break
-            stake /= 2.0
+        above, step = max(middle, below), min(4.0 * step, 1.0)
+    while above - below > precision * (above - mean):
+        middle = (below + above) / 2.0
+        if not below < middle < above:
+            break
+        refuted, stake = _refutes(memory, followers, ended, total, squares, needed, middle, stake)
         if refuted:
             above = middle
         else:
@@ -201,10 +232,10 @@ def _bound_all(links, memory):
     for state in range(len(links.parent) - 1, -1, -1):
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             if memory.model.visits[j] > 0:
-                memory.upper[j] = _bound(links, memory, np.int64(j))
+                memory.upper[j] = _bound(links, memory, np.int64(j), 1.0, _CERTIFIED)
     root = walk.root(links)
     if memory.model.visits[root] > 0:
-        memory.upper[root] = _bound(links, memory, root)
+        memory.upper[root] = _bound(links, memory, root, 1.0, _CERTIFIED)
 
 
 @kernel
@@ -214,7 +245,7 @@ def _refresh(links, memory, sequence):
     memory.means[sequence] = empirical_mean(links, memory.model, memory.means, sequence)
     if visits >= _GROWTH * memory.refreshed[sequence]:
         memory.refreshed[sequence] = visits
-        memory.upper[sequence] = min(memory.upper[sequence], _bound(links, memory, sequence))
+        memory.upper[sequence] = _bound(links, memory, sequence, memory.upper[sequence], _PLAYED)
 
 
 @kernel

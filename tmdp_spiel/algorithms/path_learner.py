@@ -17,7 +17,7 @@ from tmdp_spiel.algorithms.growing import enlarge
 from tmdp_spiel.algorithms.learner import Learner
 from tmdp_spiel.trees import ties, walk
 from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
-from tmdp_spiel.trees.kernels import kernel
+from tmdp_spiel.trees.kernels import Direct, kernel
 
 
 class PathLearner(Learner):
@@ -32,6 +32,7 @@ class PathLearner(Learner):
         super().__init__(tree, seed)
         self.room, self.known_states = tree.room, tree.num_states
         self._path = walk.new_path(tree.room.decisions)
+        self._trace_back = Direct(walk.trace_back)
 
     def grow(self) -> None:
         """Makes the learner ready for what its tree has met since."""
@@ -73,6 +74,7 @@ class PlanLearner(PathLearner):
     """A PathLearner that plays a deterministic plan, at first any action anywhere; what it learns is in _memory."""
 
     _memory: typing.Any
+    _take_in: Direct | None = None
 
     def __init__(self, tree, seed):
         super().__init__(tree, seed)
@@ -80,6 +82,11 @@ class PlanLearner(PathLearner):
         self._prepare(0)
 
     def _prepare(self, first):
+        if self.tree.num_states == first + 1:
+            first_sequence = self.tree.links.first_sequence
+            number = first_sequence[first + 1] - first_sequence[first]
+            self._plan[first] = random_action(self.seed, first, number)
+            return
         for_all = random_plan(self.tree.links, self.seed, first)
         self._plan[first : first + len(for_all)] = for_all
 
@@ -98,8 +105,10 @@ class PlanLearner(PathLearner):
         raise NotImplementedError(f"{type(self).__name__} needs _compiled(), or _update() and _play() of its own")
 
     def _update(self, ended_on, value):
-        take_in, _ = self._compiled()
-        take_in(self.tree.links, self._memory, walk.trace_back(self.tree.links, ended_on, self._path), value)
+        if self._take_in is None:
+            self._take_in = Direct(self._compiled()[0])
+        links = self.tree.links
+        self._take_in(links, self._memory, self._trace_back(links, ended_on, self._path), value)
 
     def _play(self, mdp, values, rng, episodes):
         _, play = self._compiled()
@@ -145,13 +154,19 @@ def _children(links, sequences):
     return children
 
 
+@kernel
+def random_action(seed, state, number):
+    """Any of so many actions, each with the same chance; always the same one."""
+    return int(ties.uniform(seed, 0, state) * number)
+
+
 @numba.njit(cache=True)
 def random_plan(links, seed, first):
     """Any action at every state from the first one on, each with the same chance."""
     plan = np.empty(len(links.parent) - first, PLAN_DTYPE)
     for at in range(len(plan)):
         number = links.first_sequence[first + at + 1] - links.first_sequence[first + at]
-        plan[at] = int(ties.uniform(seed, 0, first + at) * number)
+        plan[at] = random_action(seed, first + at, number)
     return plan
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from tmdp_spiel.algorithms.learner import Learner
 from tmdp_spiel.trees.decision_tree import DecisionTree
 from tmdp_spiel.trees.grown_tree import GrownTree
+from tmdp_spiel.trees.kernels import Direct
 
 _GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
 _MADE_ANEW = ("tree", "seed", "_hyper_parameters")
@@ -97,7 +98,9 @@ def _same_memory(one: np.ndarray, other: np.ndarray) -> bool:
 
 def learned(learner: Learner) -> dict:
     """Everything that a learner holds but what it is made from."""
-    return {name: value for name, value in vars(learner).items() if name not in _MADE_ANEW}
+    return {
+        name: value for name, value in vars(learner).items() if name not in _MADE_ANEW and not isinstance(value, Direct)
+    }
 
 
 class PutTogether:

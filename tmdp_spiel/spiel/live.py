@@ -2,9 +2,9 @@
 
 An episode costs what the game and the opponents cost: the learner is asked only at the states that it comes to, and
 nothing is done over the whole tree. The first moves of most episodes are old acquaintances: histories that were met
-before are remembered, with what can happen there, and are walked through without asking the game again. One more is
-remembered in every episode, up to a limit. (Not against bots, who have to be shown every state, nor where the game
-draws its chance events itself.)
+before are remembered, with what can happen there, and are walked through without asking the game again. A history is
+remembered when it is met for the second time, one in every episode, up to a limit. (Not against bots, who have to be
+shown every state, nor where the game draws its chance events itself.)
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ _MOST_REMEMBERED = 100_000
 _CHANCE, _TERMINAL = int(pyspiel.PlayerId.CHANCE), int(pyspiel.PlayerId.TERMINAL)
 _ROUNDING = 1e-9
 _OWN, _DRAWN, _END = range(3)
+_MET = False
 
 __all__ = ["EpisodeTooLongError", "LiveGame", "OpponentError"]
 
@@ -43,13 +44,14 @@ class EpisodeTooLongError(RuntimeError):
 class _Remembered:
     """A history that was met before: who is to move, and what comes after each move as far as it was met.
 
+    after: by move, what is remembered; _MET if it was met once, None if not at all
     sequence: the last own sequence;  number: the own state;  cumulative: of a draw;  value: the return at the end
     """
 
     __slots__ = ("actions", "after", "cumulative", "kind", "number", "sequence", "state", "value")
 
     actions: Sequence[int]
-    after: list[_Remembered | None]
+    after: list[_Remembered | bool | None]
     cumulative: list[float]
     kind: int
     number: int
@@ -135,13 +137,17 @@ class LiveGame:
             else:
                 return node.sequence, node.value, False
             after = node.after[index]
-            if after is None:
+            if not isinstance(after, _Remembered):
                 state = node.state.child(node.actions[index])
-                if remembers:
-                    remembers = False
-                    after = node.after[index] = self._remember(state, sequence)
+                found = None
                 if after is None:
+                    node.after[index] = _MET
+                elif remembers:
+                    remembers = False
+                    found = self._remember(state, sequence)
+                if found is None:
                     return self._walk(state, sequence, choose, known, meet)
+                after = node.after[index] = found
             node = after
 
     def _remember(self, state: pyspiel.State, sequence: int) -> _Remembered | None:
@@ -170,13 +176,12 @@ class LiveGame:
         """The rest of an episode, through the game. At most new_states states are added to the tree."""
         player, seats, draw, game_type = self.player, self.seats, self._random.random, self._game_type
         tells, outside, left, last_new = bool(seats.bots), False, False, known + self.tree.new_states - 1
+        at_random = seats.at_random
         for _ in range(self.max_moves):
             actor = state.current_player()
-            if actor == player:
+            if actor == player and not outside:
                 legal = state.legal_actions()
-                number = OUTSIDE
-                if not outside:
-                    number = meet(sequence, state_key(state, player, game_type), tuple(legal))
+                number = meet(sequence, state_key(state, player, game_type), tuple(legal))
                 if number == OUTSIDE:
                     outside = left = True
                     index = int(draw() * len(legal))
@@ -185,6 +190,10 @@ class LiveGame:
                     sequence = self.tree.first_of[number] + index
                     outside = number >= last_new
                 action = legal[index]
+            elif actor == player or actor in at_random:
+                left = left or actor == player
+                legal = state.legal_actions()
+                action = legal[int(draw() * len(legal))]
             elif actor == _CHANCE:
                 action = Draw(state.chance_outcomes()).action(draw())
             elif actor == _TERMINAL:

@@ -53,8 +53,10 @@ class OtherSeats:
         policies = {other: uniform(game) if other in self.bots else given[other] for other in others}
         everyone = {**dict.fromkeys(range(game.num_players()), uniform(game)), **policies}
         self._policies = FixedOpponents(game, -1, everyone)
-        self._at_random = {
-            other for other, policy in policies.items() if isinstance(policy, policy_lib.UniformRandomPolicy)
+        self.at_random = {  # who need not be asked
+            other
+            for other, policy in policies.items()
+            if other not in self.bots and isinstance(policy, policy_lib.UniformRandomPolicy)
         }
         self._game, self._game_type = game, game.get_type()
         self._draws: dict[tuple[int, str], Draw] = {}
@@ -85,7 +87,10 @@ class OtherSeats:
     def draw(self, state: pyspiel.State) -> Draw:
         """The distribution of the player who is to act, whose policy is known."""
         other = state.current_player()
-        if other in self._at_random or other in self.changing or other in self._policies.depending_on_history:
+        if other in self.at_random:
+            legal = state.legal_actions()
+            return Draw([(action, 1.0 / len(legal)) for action in legal])
+        if other in self.changing or other in self._policies.depending_on_history:
             return self._ask(state, other)
         key = (other, state_key(state, other, self._game_type))
         draw = self._draws.get(key)
@@ -108,7 +113,7 @@ class OtherSeats:
     def move(self, state: pyspiel.State, uniform_number: float) -> int:
         """The action of the player who is to act."""
         other = state.current_player()
-        if other in self._at_random and other not in self.bots:
+        if other in self.at_random:
             legal = state.legal_actions()
             return legal[int(uniform_number * len(legal))]
         if other not in self.bots:

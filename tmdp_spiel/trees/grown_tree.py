@@ -113,10 +113,8 @@ class GrownTree(DecisionTree):
 
     def _look(self) -> None:
         """Views that Python reads and writes fast."""
-        self.first_of, self._can_end = (
-            memoryview(self._arrays.first_sequence.data),
-            memoryview(self._arrays.can_end.data),
-        )
+        self._views = _Arrays(*(memoryview(array.data) for array in self._arrays))
+        self.first_of, self._can_end = self._views.first_sequence, self._views.can_end
         self._links: GrownLinks | None = None
 
     def _make_room(self, states: int, sequences: int, decisions: int = 0, children: int = 0) -> None:
@@ -180,15 +178,30 @@ class GrownTree(DecisionTree):
         if not self._unlinked:
             return
         first = self._states - len(self._unlinked)
-        parents = np.array(self._unlinked, np.int32)
-        actions = np.array([action for legal in self._legal[first:] for action in legal], np.int64)
-        depth, children, legal_actions = _link_states(self._arrays, first, parents, actions)
+        if len(self._unlinked) == 1:
+            depth, children, legal_actions = self._link_one(first, self._unlinked[0])
+        else:
+            parents = np.array(self._unlinked, np.int32)
+            actions = np.array([action for legal in self._legal[first:] for action in legal], np.int64)
+            depth, children, legal_actions = _link_states(self._arrays, first, parents, actions)
         self._horizon = max(self._horizon, depth)
         self._most_children = max(self._most_children, children)
         self._max_actions = max(self._max_actions, legal_actions)
         self._unlinked.clear()
         self._links = None
-        self._make_room(0, 0, self._horizon, self._most_children)
+        if self._horizon > self._room.decisions or self._most_children > self._room.children:
+            self._make_room(0, 0, self._horizon, self._most_children)
+
+    def _link_one(self, state: int, parent: int) -> tuple[int, int, int]:
+        """As _link_states, for one state: in plain Python, which is faster than a compiled call for so little."""
+        views, legal = self._views, self._legal[state]
+        views.parent[state], views.next_sibling[state] = parent, views.first_child[parent]
+        views.first_child[parent] = state
+        views.followers[parent] += 1
+        views.depth[state] = 1 if parent == ROOT else views.depth[self.state_of(parent)] + 1
+        for j, action in enumerate(legal, views.first_sequence[state]):
+            views.first_child[j], views.action[j] = -1, action
+        return views.depth[state], views.followers[parent], len(legal)
 
     def end(self, sequence: int) -> None:
         """An episode ended, or left the tree, right after the sequence."""
@@ -342,7 +355,11 @@ class GrownTree(DecisionTree):
 
     def __getstate__(self) -> dict:
         self._link()
-        return {name: value for name, value in vars(self).items() if name not in ("_links", "first_of", "_can_end")}
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if name not in ("_links", "_views", "first_of", "_can_end")
+        }
 
     def __setstate__(self, state: dict) -> None:
         self.__dict__.update(state)
