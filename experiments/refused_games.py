@@ -86,14 +86,18 @@ def main(argv: Sequence[str]) -> None:
     print("| game | utilities | wins at least | won on average | no response more than | episodes | states |")
     print("| --- | --- | ---: | ---: | ---: | ---: | ---: |")
     context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
+        pool.submit(respond, "phantom_ttt", 1.0).result()  # compiles, which no row shall pay for
     for name in games:
         pool = concurrent.futures.ProcessPoolExecutor(1, mp_context=context)
         try:
             row = pool.submit(respond, name, _SECONDS.value).result(_PATIENCE * _SECONDS.value + 30)
-        except Exception as error:
-            row = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''} | | | | |"
+        except TimeoutError:
+            row = f"no answer within {_PATIENCE * _SECONDS.value + 30:g} s | | | | |"
             for process in (pool._processes or {}).values():
                 process.kill()
+        except Exception as error:
+            row = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''} | | | | |"
         pool.shutdown(wait=False)
         print(f"| `{name}` | {row} |", flush=True)
 

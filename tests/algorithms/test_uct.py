@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 import tmdp_spiel as ts
+from tmdp_spiel.algorithms import uct
 
 
 @pytest.fixture
@@ -76,3 +77,25 @@ def test_untried_actions_are_tried_in_random_order():
         assert sorted(order) == [0, 1, 2, 3]
         orders.add(tuple(order))
     assert len(orders) > 15
+
+
+@pytest.mark.parametrize("number", [1, 2, 37])
+def test_in_a_round_actions_come_as_often_as_in_so_many_visits_that_bring_the_means(number):
+    rng = np.random.default_rng(number)
+    visits, returns = rng.integers(1, 9, 4), rng.random(4)
+    counts, now = np.zeros(4, np.int64), visits.astype(float)
+    uct._spread(visits.astype(np.int32), returns * visits, 0.7, number, counts)
+    for _ in range(number):
+        now[np.argmax(returns + 0.7 * np.sqrt(np.log(now.sum()) / now))] += 1
+    np.testing.assert_array_equal(counts, now - visits)
+
+
+def test_in_a_round_untried_actions_come_first_and_choices_follow_the_draws(tree):
+    learner = ts.UCT(tree, c=2.0)
+    learner.learn(0, 0.5)
+    choosers = learner.choosers(8)  # eight more episodes: the first state is seen in all of them, the second in one
+    low, high = choosers(lambda: 0.0), choosers(lambda: 0.999)
+    assert (low(0), high(0)) == (0, 1) and low(1) == high(1)
+    counts = np.zeros(2, np.int64)
+    uct._spread(np.array([1, 0], np.int32), np.array([0.5, 0.0]), 1.0, 1, counts)
+    assert counts.tolist() == [0, 1]

@@ -93,6 +93,14 @@ class PlanLearner(PathLearner):
     def chooser(self, draw):
         return memoryview(self._plan.data).__getitem__
 
+    def choosers(self, number: int):
+        """For that many episodes in which nothing is learned: a function from `draw` to the chooser of one of them.
+
+        The chooser of every episode is settled by what was learned before, and its own draws.
+        """
+        chooser = self.chooser(None)
+        return lambda draw: chooser
+
     def plan(self) -> np.ndarray:
         return self._plan[: self.tree.num_states].copy()
 

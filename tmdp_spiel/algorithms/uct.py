@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import bisect
 import collections
+import itertools
 
 import numba
 import numpy as np
@@ -40,6 +42,28 @@ class UCT(PlanLearner):
         """N(s, a): the episodes through each sequence."""
         return self._memory.visits[: self.tree.sequence_end].copy()
 
+    def choosers(self, number):
+        """Actions in the proportions in which UCT would play them if all returns to come were as the mean so far."""
+        links, memory, room = self.tree.links, self._memory, np.zeros(self.tree.max_actions + 1, np.int64)
+        part, parts = number / max(self.episodes, 1), {}
+
+        def parts_of(state):
+            first, end = links.first_sequence[state], links.first_sequence[state + 1]
+            visits = max(1, int(np.ceil(part * memory.visits[first:end].sum())))
+            counts = room[: end - first]
+            _spread(memory.visits[first:end], memory.returns[first:end], memory.c, min(visits, number), counts)
+            return list(itertools.accumulate((counts / counts.sum()).tolist()))[:-1]
+
+        def chooser(draw):
+            def choose(state):
+                if state not in parts:
+                    parts[state] = parts_of(state)
+                return bisect.bisect_right(parts[state], draw())
+
+            return choose
+
+        return chooser
+
     def _recommend_at(self, states):
         """Greedy: the largest mean return."""
         return _greedy_plan(self.tree.links, self._memory.visits, self._memory.returns, self.seed, states)
@@ -62,6 +86,29 @@ def _choose(links, visits, returns, c, state, seed):
         if takes:
             lead, best = j, score
     return lead - links.first_sequence[state]
+
+
+@kernel
+def _spread(visits, returns, c, number, counts):
+    """How often each action comes in so many visits of UCB1, each of which brings the action's mean return so far.
+
+    What was never tried is taken to bring the mean of all.
+    """
+    total, won = 0, 0.0
+    for j in range(len(visits)):
+        counts[j], total, won = 0, total + visits[j], won + returns[j]
+    mean = won / total if total > 0 else 0.5
+    for _ in range(number):
+        lead, best = 0, -np.inf
+        wide = c * np.sqrt(np.log(total)) if total > 0 else 0.0
+        for j in range(len(visits)):
+            now = visits[j] + counts[j]
+            q = returns[j] / visits[j] if visits[j] > 0 else mean
+            score = q + wide / np.sqrt(now) if now > 0 else np.inf
+            if score > best:
+                lead, best = j, score
+        counts[lead] += 1
+        total += 1
 
 
 @kernel

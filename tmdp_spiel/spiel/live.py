@@ -282,8 +282,8 @@ class LiveGame:
         played = 0
         while played < number and not learner.stopped:
             size = min(number - played, _largest_round(self._rounds.in_flight, learner.episodes))
-            # The plan as it is now: none of the episodes of this round is taken in before all of them have ended.
-            for sequence, steps, utility in self._round(learner.chooser(None), self.tree.num_states, size):
+            # As the learner is now: none of the episodes of this round is taken in before all of them have ended.
+            for sequence, steps, utility in self._round(learner.choosers(size), self.tree.num_states, size):
                 value, (ended_on, left) = self._scaled(utility), self._settle(sequence, steps)
                 self.tree.end(ended_on)
                 learner.grow()
@@ -291,10 +291,11 @@ class LiveGame:
             played += size
         return played
 
-    def _round(self, choose, known: int, number: int) -> list:
+    def _round(self, choosers, known: int, number: int) -> list:
         first, self._begun = self._begun, self._begun + number
         generators = [generator_of(self._seed, episode) for episode in range(first, first + number)]
-        return play_round(self._rounds, [self._moves(choose, known, generator.random) for generator in generators])
+        draws = [generator.random for generator in generators]
+        return play_round(self._rounds, [self._moves(choosers(draw), known, draw) for draw in draws])
 
     def _moves(self, choose, known: int, draw):
         """One episode of a round, as a generator: see play_round.
@@ -348,7 +349,8 @@ class LiveGame:
         """Returns in [0, 1] of fresh episodes of a plan, as recommend() gives it; uniform where it does not go."""
         choose, known = self._follow(np.asarray(plan))
         if self._rounds is not None:
-            return np.array([self._scaled(utility) for _, _, utility in self._round(choose, known, number)])
+            ended = self._round(lambda draw: choose, known, number)
+            return np.array([self._scaled(utility) for _, _, utility in ended])
         returns = np.empty(number)
         for at in range(number):
             _, utility, _ = self._episode(choose, known, self.tree.find)
