@@ -64,7 +64,8 @@ class TakenApart:
         if isinstance(value, np.random.Generator) and type(value.bit_generator).__name__ in _GENERATORS:
             return {"generator": self.document(dict(value.bit_generator.state), where)}
         if hasattr(value, "__dict__") and not callable(value):
-            return {"object": {name: self.document(each, f"{where}.{name}") for name, each in vars(value).items()}}
+            held = {name: each for name, each in vars(value).items() if not isinstance(each, Direct)}
+            return {"object": {name: self.document(each, f"{where}.{name}") for name, each in held.items()}}
         raise TypeError(
             f"{where} is a {type(value).__name__}, which a file cannot hold: numbers, strings, arrays of numbers, "
             "NumPy generators, and (named) tuples, lists and dicts of them can be"
