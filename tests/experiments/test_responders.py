@@ -7,12 +7,9 @@ import sys
 import numpy as np
 import pytest
 
+from experiments.sweep import responding
+
 ROOT = pathlib.Path(__file__).parents[2]
-
-
-@pytest.fixture(scope="module")
-def responders():
-    return pytest.importorskip("experiments.responders")
 
 
 def command(*flags: str) -> subprocess.CompletedProcess:
@@ -39,14 +36,14 @@ def test_a_table_a_budget_and_runs_that_are_kept(tmp_path):
 
 
 def test_without_torch_it_is_said_what_to_install():
-    script = "import sys; sys.modules['torch'] = None; from experiments import responders; responders._dqn()"
+    script = "import sys; sys.modules['torch'] = None; from experiments.sweep import responding; responding.dqn()"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=100)
     assert "pip install 'tmdp-spiel[torch]'" in done.stderr
 
 
 @pytest.mark.parametrize("opponent", ["uniform", "cfr+"])
-def test_a_response_is_valued_exactly(responders, opponent):
-    setting = responders._Setting("kuhn", opponent, 20, True)
+def test_a_response_is_valued_exactly(opponent):
+    setting = responding.Setting("kuhn", opponent, 20, True)
     plan = np.ones(setting.mdp.tree.num_states, np.int32)  # always bet
     exact = setting.exact(lambda state: state.legal_actions()[-1])
     assert exact == pytest.approx(setting.mdp.value(plan))
@@ -54,20 +51,20 @@ def test_a_response_is_valued_exactly(responders, opponent):
     assert np.mean(won) == pytest.approx(exact, abs=0.12)
 
 
-def test_agents_and_searches_learn_or_plan(responders):
-    setting = responders._Setting("leduc", "uniform", None, True)
-    agent = responders._Agent(setting, "OpenSpielQLearner", 0, {})
+def test_agents_and_searches_learn_or_plan():
+    setting = responding.Setting("leduc", "uniform", None, True)
+    agent = responding.Agent(setting, "OpenSpielQLearner", 0, {})
     before = agent.value(0, 10)[0]
     agent.play(3000)
     assert agent.value(0, 10)[0] > before + 0.3
-    search = responders._Search(setting, "OpenSpielISMCTS", 0, {"simulations": 100, "uct_c": 2.0})
+    search = responding.Search(setting, "OpenSpielISMCTS", 0, {"simulations": 100, "uct_c": 2.0})
     assert search.value(0, 10)[0] > 0.0
 
 
-def test_a_dqn_responds(responders):
+def test_a_dqn_responds():
     pytest.importorskip("torch")
-    setting = responders._Setting("kuhn", "uniform", None, True)
-    agent = responders._Agent(setting, "OpenSpielDQNAdam", 0, responders._AGENTS["OpenSpielDQNAdam"])
+    setting = responding.Setting("kuhn", "uniform", None, True)
+    agent = responding.Agent(setting, "OpenSpielDQNAdam", 0, responding.AGENTS["OpenSpielDQNAdam"])
     agent.play(200)
     value, error = agent.value(0, 10)
     assert -2 <= value <= 2 and error == 0.0
