@@ -32,10 +32,10 @@ import math
 import numba
 import numpy as np
 
-from tmdp_spiel.algorithms.path_learner import PathLearner, plan_values, random_plan
+from tmdp_spiel.algorithms.path_learner import PathLearner, plan_values
 from tmdp_spiel.trees import checks, ties, walk
 from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
-from tmdp_spiel.trees.kernels import kernel
+from tmdp_spiel.trees.kernels import Direct, kernel
 from tmdp_spiel.trees.return_ranges import known_ranges_below
 
 _FIRST_RESTART = 64  # episodes
@@ -132,11 +132,11 @@ class BalancedLevels(PathLearner):
             seed=self.seed,
             path=self._path,
         )
+        self._take_in = Direct(_take_in)
         self._prepare(0)
 
     def _prepare(self, first):
-        for_all = random_plan(self.tree.links, self.seed, first)
-        self._memory.tables.first[first : first + len(for_all)] = for_all
+        self._choose_any(self._memory.tables.first, first)
 
     @property
     def levels(self) -> np.ndarray:
@@ -166,8 +166,8 @@ class BalancedLevels(PathLearner):
         return lambda state: plans[state * rows + current[0]] if visits[state] > 0 else first[state]
 
     def _update(self, ended_on, value):
-        length = walk.trace_back(self.tree.links, ended_on, self._path)
-        _take_in(self.tree.links, self._memory, length, value)
+        links = self.tree.links
+        self._take_in(links, self._memory, self._trace_back(links, ended_on, self._path), value)
 
     def new_values(self, mdp):
         first = plan_values(self.tree.links, mdp.chances, self._memory.tables.first)

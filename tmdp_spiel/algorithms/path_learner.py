@@ -44,6 +44,14 @@ class PathLearner(Learner):
     def _prepare(self, first: int) -> None:
         """Readies the states from the first one on, which the learner has not known."""
 
+    def _choose_any(self, plan: np.ndarray, first: int) -> None:
+        """Sets the plan to any action at every state from the first one on; most often that is one state."""
+        if self.tree.num_states == first + 1:
+            first_sequence = self.tree.links.first_sequence
+            plan[first] = random_action(self.seed, first, first_sequence[first + 1] - first_sequence[first])
+        else:
+            plan[first : self.tree.num_states] = random_plan(self.tree.links, self.seed, first)
+
     @abc.abstractmethod
     def chooser(self, draw):
         """A function from a state that an episode has come to, to the action index to play there.
@@ -58,7 +66,7 @@ class PathLearner(Learner):
 
         left: the episode went on outside the tree, which is full, and ended there.
         """
-        (self._update_left if left else self._update)(ended_on, value)
+        (self._update_left if left else self._update)(ended_on, float(value))
         self.episodes += 1
 
     def _update_left(self, ended_on: int, value: float) -> None:
@@ -82,13 +90,7 @@ class PlanLearner(PathLearner):
         self._prepare(0)
 
     def _prepare(self, first):
-        if self.tree.num_states == first + 1:
-            first_sequence = self.tree.links.first_sequence
-            number = first_sequence[first + 1] - first_sequence[first]
-            self._plan[first] = random_action(self.seed, first, number)
-            return
-        for_all = random_plan(self.tree.links, self.seed, first)
-        self._plan[first : first + len(for_all)] = for_all
+        self._choose_any(self._plan, first)
 
     def chooser(self, draw):
         return memoryview(self._plan.data).__getitem__
