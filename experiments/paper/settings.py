@@ -83,6 +83,7 @@ GIVE_UP_AFTER = {
 
 # The paper's figures: millions of episodes by (player, algorithm, game, tolerance), and the standard error in percent.
 _PAPER_COLUMNS = (("kuhn", 0.05), ("kuhn", 0.1), ("kuhn5", 0.05), ("kuhn5", 0.1))
+GAMES_OF_THE_PAPER = tuple(dict.fromkeys(game for game, _ in _PAPER_COLUMNS))
 _PAPER_ROWS = {
     (0, "LUCB"): ((0.473, 5.8), (0.114, 7.3), (7.947, 2.3), (2.138, 2.2)),
     (0, "LUCBT"): ((2.170, 5.4), (0.531, 4.8), (3.637, 3.7), (0.942, 3.5)),

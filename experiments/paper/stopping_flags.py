@@ -65,7 +65,7 @@ def configurations() -> tuple[list[dict], list[dict]]:
         for game in games
         for player in range(len(PLAYERS))
         for algorithm in _ALGORITHMS.value
-        for union in ([{"union": each} for each in _UNIONS.value] if _has_union(algorithm) else [{}])
+        for union in _unions(algorithm, game)
         for tolerance in tolerances
         for seed in range(size["runs"])
     ]
@@ -87,5 +87,9 @@ def configurations() -> tuple[list[dict], list[dict]]:
     return sweep_flags.without_refused([*runs, *limits])
 
 
-def _has_union(algorithm: str) -> bool:
-    return "union" in hyper_parameters_of(algorithm)
+def _unions(algorithm: str, game: str) -> list[dict]:
+    """The unions as settings: the printed one only where the paper has figures, unless no other was asked for."""
+    if "union" not in hyper_parameters_of(algorithm):
+        return [{}]
+    chosen = [each for each in _UNIONS.value if each == "tight" or game in settings.GAMES_OF_THE_PAPER]
+    return [{"union": each} for each in chosen or _UNIONS.value]
