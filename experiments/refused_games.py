@@ -60,6 +60,8 @@ FORGETFUL = (
 )
 SAMPLED = ("negotiation", "tarok")
 
+_UTILITIES = {"cribbage": {"min_utility": -2000.0, "max_utility": 2000.0}}  # it declares less than it can bring
+
 _SECONDS = flags.DEFINE_float("seconds", 60.0, "For each game.", lower_bound=1.0)
 _GAMES = flags.DEFINE_string("games", None, "Game strings, separated by semicolons; the forty or so if not given.")
 _PATIENCE = 3.0  # times the seconds
@@ -68,7 +70,7 @@ _PATIENCE = 3.0  # times the seconds
 def respond(name: str, seconds: float) -> str:
     """A row of the table."""
     warnings.simplefilter("ignore")
-    found = ts.exploit(name, "uniform", player=0, seconds=seconds, progress=False)
+    found = ts.exploit(name, "uniform", player=0, seconds=seconds, progress=False, **_UTILITIES.get(name, {}))
     (response,) = found.seats.values()
     tree = response.tree
     how = "enumerated" if response.mdp is not None else f"grown, {tree.num_states:,}"

@@ -228,7 +228,7 @@ class LiveGame:
         if not -_ROUNDING <= value <= 1 + _ROUNDING:
             raise ValueError(
                 f"an episode brought player {self.player} {utility}, outside the utilities {tree.min_utility} .. "
-                f"{tree.max_utility} that {self.game} declares; give grow_tree the right min_utility and max_utility"
+                f"{tree.max_utility} that {self.game} declares; give the right min_utility and max_utility"
             )
         return min(max(value, 0.0), 1.0)
 
