@@ -137,8 +137,9 @@ def _log_capital(memory, children, ended, total, squares, stake, mean):
         average = min(total / ended, 1.0)
         variance = max(squares / ended - average * average, 0.0)
         ones, rest = 0.0, average
-        if variance > 0.0:
-            ones, rest = variance / (variance + (1.0 - average) ** 2), average - variance / (1.0 - average)
+        if variance > 0.0 and average < 1.0:
+            ones = variance / (variance + (1.0 - average) ** 2)
+            rest = max(average - variance / (1.0 - average), 0.0)
         capital += ended * ones * np.log1p(-stake)
         capital += ended * (1.0 - ones) * np.log1p(stake * (mean - rest) / (1.0 - mean))
     return capital
