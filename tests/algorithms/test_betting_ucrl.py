@@ -150,7 +150,7 @@ def test_bounds_are_never_below_the_least_refuted_mean_and_as_near_as_they_say(p
 
 
 def test_returns_that_are_all_the_largest_but_for_rounding(mdp_of):
-    """A mean return of 1 with a variance above 0 can only be rounding: all of them are 1, and nothing is divided by 0."""
+    """A mean of 1 with a variance above 0 can only be rounding: all returns are 1, and nothing is divided by 0."""
     memory = ts.BettingUCRL(mdp_of("kuhn", 0).tree)._memory
     capital = betting_ucrl._log_capital(memory, 0, 3, 3.0, np.nextafter(3.0, 4.0), 0.9, 0.5)
     assert capital == pytest.approx(3 * np.log1p(-0.9))
