@@ -31,6 +31,7 @@ def test_every_estimate_and_choice_against_its_definition(mdp_of):
     check_against_twin(mdp_of("kuhn", 0), 150, 0)
     check_against_twin(mdp_of("kuhn", 1), 150, 1, lowest=0.2, highest=1.0, number=2, noise=0.3, caution=0.0)
     check_against_twin(mdp_of("kuhn", 0), 150, 3, surge=0.0, surge_from=1.0, surge_to=5.0)
+    check_against_twin(mdp_of("kuhn", 0), 150, 4, patience=3.0, insistence=0.5)
     check_against_twin(ends_at_once(), 150, 2)
     for seed in range(4):
         check_against_twin(brute_force.random_mdp(np.random.default_rng(seed)), 100, seed)
@@ -96,7 +97,17 @@ def test_what_the_rules_settle_is_known_untried():
         np.testing.assert_array_equal(learner.recommend(), [0])
 
 
-@pytest.mark.parametrize("wrong", [{"surge": -1.0}, {"surge_from": 0.0}, {"surge_to": -2.0}, {"caution": -0.1}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"surge": -1.0},
+        {"surge_from": 0.0},
+        {"surge_to": -2.0},
+        {"caution": -0.1},
+        {"patience": 0.0},
+        {"insistence": 0.6},
+    ],
+)
 def test_wrong_settings_are_named(mdp_of, wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         ts.BalancedLevels(mdp_of("kuhn", 0).tree, **wrong)

@@ -11,10 +11,10 @@ from tmdp_spiel.trees import ties
 class LevelsTwin:
     """Takes in episodes as the learner does; `plan` and `recommended` are dictionaries of the visited states."""
 
-    def __init__(self, tree, levels, seed, *, noise, surge, surge_from, surge_to, caution, confidence, guess):
-        self.tree, self.levels, self.noise, self.seed = tree, levels, noise, seed
-        self.surge, self.surge_from, self.surge_to = surge, surge_from, surge_to
+    def __init__(self, tree, levels, seed, *, caution, confidence, guess, **noise):
+        self.tree, self.levels, self.seed = tree, levels, seed
         self.caution, self.confidence, self.guess = caution, confidence, guess
+        self.noise = noise  # noise, surge, surge_from, surge_to, patience, insistence
         self.returns, self.ended = [], []  # of all episodes
         self.sequences_of = []  # of all episodes: the sequences on the path
         self.rows = [{} for _ in range(len(levels) + 1)]  # per row: state -> sequence
@@ -26,6 +26,15 @@ class LevelsTwin:
 
     def visits(self, sequence):
         return sum(sequence in path for path in self.sequences_of)
+
+    def fresh(self, sequence):
+        """The episodes through a sequence in which it, or one below it, was tried for the first time."""
+        tried, number = set(), 0
+        for path in self.sequences_of:  # from the end to the root
+            if sequence in path:
+                number += any(j not in tried for j in path[: path.index(sequence) + 1])
+            tried.update(path)
+        return number
 
     def actions(self, state):
         return range(self.tree.first_sequence[state], self.tree.first_sequence[state + 1])
@@ -83,8 +92,11 @@ class LevelsTwin:
         key, visits = j * len(self.rows) + row, self.state_visits(state)
         one, two = (ties.uniform(self.seed, visits, 2 * key + i) for i in range(2))
         normal = math.sqrt(-2.0 * math.log(1.0 - one)) * math.cos(2.0 * math.pi * two)
-        swollen = 1 + self.surge * visits / (visits + self.surge_from) * self.surge_to / (visits + self.surge_to)
-        noise = self.noise * self.levels[row] * swollen
+        begins, ends = self.noise["surge_from"], self.noise["surge_to"]
+        swollen = 1 + self.noise["surge"] * visits / (visits + begins) * ends / (visits + ends)
+        unexplored = self.fresh(j) / self.visits(j) if self.visits(j) > 0 else 1
+        grown = 1 + ((1 + visits / self.noise["patience"]) ** self.noise["insistence"] - 1) * unexplored
+        noise = self.noise["noise"] * self.levels[row] * swollen * grown
         return estimate + noise * self.doubt(j, spread) * normal / math.sqrt(max(self.visits(j), 1))
 
     def learn(self, ended_on, value):

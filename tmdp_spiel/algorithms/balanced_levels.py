@@ -5,15 +5,18 @@ At level b, an action that was never tried at a visited state counts as b, both 
     q_b(j) = (returns of the episodes that ended on j + sum over the child states c of n(c) V_b(c)) / n(j),
     V_b(s) = max over the actions a of q_b(s, a), or b where untried.
 
-The choice is by Thompson sampling: the largest q_b(j) + c_b(n(s)) sigma(j) z / sqrt(n(j)), with n(j) = 1 where untried,
-z a standard normal draw, sigma(j) the standard deviation of all returns so far, or half of what the rules leave open
-after j if that is less, and
+The choice is by Thompson sampling: the largest q_b(j) + c_b(n(s)) g(j) sigma(j) z / sqrt(n(j)), with n(j) = 1 where
+untried, z a standard normal draw, sigma(j) the standard deviation of all returns so far, or half of what the rules
+leave open after j if that is less, and
 
-    c_b(n) = noise b (1 + surge * n / (n + surge_from) * surge_to / (n + surge_to)).
+    c_b(n) = noise b (1 + surge * n / (n + surge_from) * surge_to / (n + surge_to)),
+    g(j) = 1 + ((1 + n(s) / patience)^insistence - 1) fresh(j) / n(j).
 
 So doubt swells where a state has been visited a few times, and ebbs once it has been visited often: early episodes on
-a large tree do not scatter, first returns that mislead are looked at again, and late episodes are not wasted. Where
-the rules allow one return only, as after a fold, it is known before it is tried.
+a large tree do not scatter, first returns that mislead are looked at again, and late episodes are not wasted. fresh(j)
+counts the episodes through j in which something at or below j was tried for the first time. While that is most of them,
+the returns of j speak of actions tried at random, not of j: the more often the state is met, the more that is doubted.
+Where the rules allow one return only, as after a fold, it is known before it is tried.
 
 A high level explores all of a small tree soon; on a large one it never ends, and only a low level ever comes to
 exploit. Which one suits is not known before, so the level of the next episode is chosen by data-driven regret balancing
@@ -42,10 +45,13 @@ _FIRST_RESTART = 64  # episodes
 _LEAST_SPREAD = 0.02  # of the returns in [0, 1]: what looks certain is doubted all the same
 
 # K levels make K + 1 rows, the last of them what is recommended; row k of state s is at s (K + 1) + k, likewise of j.
-# visits: int32[J], state_visits: int32[S], episodes through each;  sums: float64[J rows], n(j) q(j);
+# visits: int32[J], state_visits: int32[S], episodes through each;  fresh: int32[J], fresh(j);
+# sums: float64[J rows], n(j) q(j);
 # best: float64[S rows], V(s);  plans: int16[S rows], what is played where n(s) > 0;  first: int16[S], played elsewhere;
 # change: float64[rows], scratch, how much n(s) V(s) of the last state has grown
-Tables = collections.namedtuple("Tables", ["visits", "state_visits", "sums", "best", "plans", "first", "change"])
+Tables = collections.namedtuple(
+    "Tables", ["visits", "state_visits", "fresh", "sums", "best", "plans", "first", "change"]
+)
 
 # levels, noises: float64[K];  numbers, returns, guesses: float64[K], episodes, summed returns and regret coefficient of
 # each level since the last restart;  played: int64[K], episodes of each level in all;
@@ -57,10 +63,10 @@ Balance = collections.namedtuple(
 # caution, confidence, guess: as given to the learner;  least, most: float64[J], the range of returns after a sequence,
 # empty if it is not known
 Memory = collections.namedtuple(
-    "Memory", ["tables", "balance", "surge", "caution", "confidence", "guess", "least", "most", "seed", "path"]
+    "Memory", ["tables", "balance", "doubt", "caution", "confidence", "guess", "least", "most", "seed", "path"]
 )
-# size, begins, ends: surge, surge_from and surge_to as given to the learner
-Surge = collections.namedtuple("Surge", ["size", "begins", "ends"])
+# as given to the learner, what c_b(n) and g(j) are made of
+Doubt = collections.namedtuple("Doubt", ["surge", "surge_from", "surge_to", "patience", "insistence"])
 
 # first: float64[S + 1], true V(s) of the first plan, and V last;  rows: float64[(S + 1) rows], true V(s) of what each
 # row plays where n(s) > 0 (elsewhere it is that of the first plan), and V last;  change: float64[rows], scratch
@@ -72,6 +78,7 @@ class BalancedLevels(PathLearner):
 
     lowest, highest, number: the levels are that many numbers in [0, 1], from lowest to highest in equal ratios.
     noise, surge, surge_from, surge_to: c_b(n), above.
+    patience, insistence: g(j), above.
     caution: the standard errors by which a recommended mean is reduced.
     confidence: the width of the intervals of the levels' mean returns, in standard deviations of the returns.
     guess: the regret coefficient that every level is first credited with, likewise.
@@ -85,9 +92,11 @@ class BalancedLevels(PathLearner):
         highest: float = 0.7,
         number: int = 3,
         noise: float = 0.6,
-        surge: float = 3.0,
-        surge_from: float = 20.0,
+        surge: float = 4.0,
+        surge_from: float = 80.0,
         surge_to: float = 300.0,
+        patience: float = 10_000.0,
+        insistence: float = 0.35,
         caution: float = 0.5,
         confidence: float = 0.3,
         guess: float = 0.3,
@@ -100,6 +109,8 @@ class BalancedLevels(PathLearner):
         for name, value in (("caution", caution), ("surge", surge)):
             if not (math.isfinite(value) and value >= 0):
                 raise ValueError(f"{name} must be a number of at least 0, not {value}")
+        if not 0 <= insistence <= 0.5:
+            raise ValueError(f"insistence must be in [0, 0.5], not {insistence}")
         levels = np.geomspace(lowest, highest, number)
         rows = number + 1
         least, most = known_ranges_below(tree)
@@ -107,6 +118,7 @@ class BalancedLevels(PathLearner):
             tables=Tables(
                 visits=np.zeros(tree.room.sequences, np.int32),
                 state_visits=np.zeros(tree.room.states, np.int32),
+                fresh=np.zeros(tree.room.sequences, np.int32),
                 sums=np.zeros(tree.room.sequences * rows),
                 best=np.zeros(tree.room.states * rows),
                 plans=np.zeros(tree.room.states * rows, PLAN_DTYPE),
@@ -123,7 +135,13 @@ class BalancedLevels(PathLearner):
                 overall=np.zeros(4),
                 current=np.zeros(1, np.int64),
             ),
-            surge=Surge(float(surge), checks.positive("surge_from", surge_from), checks.positive("surge_to", surge_to)),
+            doubt=Doubt(
+                surge=float(surge),
+                surge_from=checks.positive("surge_from", surge_from),
+                surge_to=checks.positive("surge_to", surge_to),
+                patience=checks.positive("patience", patience),
+                insistence=float(insistence),
+            ),
             caution=float(caution),
             confidence=checks.positive("confidence", confidence),
             guess=checks.positive("guess", guess),
@@ -205,7 +223,7 @@ def _possible(memory, sequence, mean):
 
 
 @kernel
-def _doubt(memory, sequence, spread):
+def _deviation(memory, sequence, spread):
     """sigma(j): the standard deviation of the returns, or half of what the rules leave open after j if that is less."""
     if len(memory.least) == 0:
         return spread
@@ -221,16 +239,20 @@ def _is_settled(memory, sequence):
 @kernel
 def _choose_optimistic(links, memory, state, row, spread):
     """Of a level: (V(s), the sequence of the largest draw)."""
-    tables, level, surge = memory.tables, memory.balance.levels[row], memory.surge
+    tables, level, doubt = memory.tables, memory.balance.levels[row], memory.doubt
     rows, time = len(tables.change), tables.state_visits[state]
-    noise = memory.balance.noises[row]
-    noise *= 1.0 + surge.size * time / (time + surge.begins) * surge.ends / (time + surge.ends)
+    swell = doubt.surge * time / (time + doubt.surge_from) * doubt.surge_to / (time + doubt.surge_to)
+    noise = memory.balance.noises[row] * (1.0 + swell)
+    growth = (1.0 + time / doubt.patience) ** doubt.insistence - 1.0
     best, lead, largest = -np.inf, np.int64(0), -np.inf
     for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
         number = tables.visits[j]
-        mean = _possible(memory, j, tables.sums[j * rows + row] / number if number > 0 else level)
-        doubt = noise * _doubt(memory, j, spread) / math.sqrt(max(number, 1))
-        draw = mean + doubt * _normal(memory.seed, time, np.int64(j) * rows + row)
+        mean, unexplored = level, 1.0
+        if number > 0:
+            mean, unexplored = tables.sums[j * rows + row] / number, tables.fresh[j] / number
+        mean = _possible(memory, j, mean)
+        width = noise * (1.0 + growth * unexplored) * _deviation(memory, j, spread) / math.sqrt(max(number, 1))
+        draw = mean + width * _normal(memory.seed, time, np.int64(j) * rows + row)
         best = max(best, mean)
         if draw > largest:
             lead, largest = np.int64(j), draw
@@ -249,7 +271,7 @@ def _choose_cautious(links, memory, state, row, spread):
             lower = memory.least[j]
         elif number > 0:
             mean = _possible(memory, j, tables.sums[j * rows + row] / number)
-            lower = mean - memory.caution * _doubt(memory, j, spread) / math.sqrt(number)
+            lower = mean - memory.caution * _deviation(memory, j, spread) / math.sqrt(number)
         else:
             continue
         takes, tied = ties.takes_lead(lower, best, tied, memory.seed, time, np.int64(j))
@@ -266,14 +288,21 @@ def _choose(links, memory, state, row, spread):
 
 
 @kernel
-def _learn_at(memory, at, length, value):
-    """Counts the visit of one state on the path, whose child on the path is up to date, in all rows but the plans."""
+def _learn_at(memory, at, length, value, fresh):
+    """Counts the visit of one state on the path, whose child on the path is up to date, in all rows but the plans.
+
+    fresh: whether something was tried for the first time below. Returns whether it was at or below.
+    """
     tables, state, j = memory.tables, memory.path.states[at], memory.path.sequences[at]
     rows = len(tables.change)
+    fresh = fresh or tables.visits[j] == 0
+    if fresh:
+        tables.fresh[j] += 1
     tables.visits[j] += 1
     tables.state_visits[state] += 1
     for row in range(rows):
         tables.sums[np.int64(j) * rows + row] += value if at == length - 1 else tables.change[row]
+    return fresh
 
 
 @kernel
@@ -341,9 +370,9 @@ def _weigh(memory, value):
 
 @kernel
 def _take_in(links, memory, length, value):
-    spread = _weigh(memory, value)
+    spread, fresh = _weigh(memory, value), False
     for at in range(length - 1, -1, -1):
-        _learn_at(memory, at, length, value)
+        fresh = _learn_at(memory, at, length, value, fresh)
         for row in range(len(memory.tables.change)):
             _choose_at(links, memory, memory.path.states[at], row, spread)
 
@@ -388,10 +417,10 @@ def _take_in_scored(links, chances, memory, values, length, value):
     """_take_in, with the true values brought up to date."""
     tables, path = memory.tables, memory.path
     rows = len(tables.change)
-    spread = _weigh(memory, value)
+    spread, fresh = _weigh(memory, value), False
     for at in range(length - 1, -1, -1):
         state, j = np.int64(path.states[at]), np.int64(path.sequences[at])
-        _learn_at(memory, at, length, value)
+        fresh = _learn_at(memory, at, length, value, fresh)
         new = tables.state_visits[state] == 1
         for row in range(rows):
             cell = state * rows + row
