@@ -16,20 +16,13 @@ from tmdp_spiel.algorithms.catalogue import find_algorithm
 from tmdp_spiel.spiel.exploit.response import KnownOpponent
 from tmdp_spiel.spiel.representatives import representative_states
 from tmdp_spiel.spiel.seats import OtherSeats
+from tmdp_spiel.spiel.solvers import DQN_ADAM, DQN_SETTINGS, dqn_in_torch
 from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
 
 PLAYER = 0
-_DQN = {
-    "hidden_layers_sizes": [64, 64, 64],
-    "replay_buffer_capacity": 100_000,
-    "batch_size": 32,
-    "discount_factor": 0.99,
-    "epsilon_start": 0.5,
-    "epsilon_end": 0.1,
-}
 AGENTS = {
-    "OpenSpielDQN": {**_DQN, "optimizer_str": "sgd", "learning_rate": 0.01},
-    "OpenSpielDQNAdam": {**_DQN, "optimizer_str": "adam", "learning_rate": 0.001},
+    "OpenSpielDQN": {**DQN_SETTINGS, "optimizer_str": "sgd", "learning_rate": 0.01},
+    "OpenSpielDQNAdam": {**DQN_SETTINGS, **DQN_ADAM},
     "OpenSpielQLearner": {},
 }
 SEARCH = {"OpenSpielISMCTS": {"simulations": 1000, "uct_c": 2.0}}
@@ -111,7 +104,7 @@ class Agent:
             self._agent = tabular_qlearner.QLearner(PLAYER, actions, **hyper_parameters)
         else:
             inputs = self._environment.observation_spec()["info_state"][0]
-            self._agent = dqn().DQN(PLAYER, inputs, actions, seed=seed, **hyper_parameters)
+            self._agent = dqn_in_torch().DQN(PLAYER, inputs, actions, seed=seed, **hyper_parameters)
 
     def play(self, number: int) -> None:
         environment, seats, step, draw = self._environment, self._seats, self._agent.step, self._draw
@@ -181,16 +174,6 @@ class Learner:
             return self._setting.mdp.value(plan), 0.0
         returns = self._live(tree, seed).measure(plan, episodes)
         return _mean_and_error(tree.min_utility + tree.utility_range * returns)
-
-
-def dqn():
-    try:
-        import torch
-        from open_spiel.python.pytorch import dqn
-    except ImportError as error:
-        raise ValueError(f"DQN needs torch ({error}): pip install 'tmdp-spiel[torch]', or give --algorithms") from None
-    torch.set_num_threads(1)
-    return dqn
 
 
 def _kind_of(name: str):

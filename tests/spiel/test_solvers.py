@@ -58,6 +58,12 @@ def test_the_q_learner_finds_the_exact_best_response(kuhn_problem):
     assert trace.value_gap[-1] == pytest.approx(0, abs=1e-9)
 
 
+def test_dqn_learns(kuhn_problem):
+    pytest.importorskip("torch")
+    trace = open_spiel_solvers.run("OpenSpielDQNAdam", kuhn_problem, 3000, seed=0, measure_at=[1, 3000])
+    assert trace.value_gap[-1] < min(0.1, trace.value_gap[0])
+
+
 def test_a_limit_in_seconds_ends_a_run_early(kuhn_problem):
     trace = open_spiel_solvers.run("OpenSpielQLearner", kuhn_problem, 10**8, measure_at=[10**8], seconds=0.2)
     assert len(trace.episode) == 1 and 0 < trace.episode[-1] < 10**8

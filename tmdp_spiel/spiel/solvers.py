@@ -5,7 +5,7 @@ can teach it anything about the opponents, so only that one counts. In outcome s
 end: one episode. In external sampling it tries all the learner's actions wherever it comes, so it sees the ends of many
 histories, and needs an environment that can be taken back. Chance and the opponents are sampled by their true
 probabilities, hence the expected number of ends is the sum over all outcomes of the probability that the others lead
-there: the count used here. The Q-learner plays ordinary episodes.
+there: the count used here. The Q-learner and DQN play ordinary episodes.
 """
 
 from __future__ import annotations
@@ -60,6 +60,17 @@ def make_problem(game, player: int, opponent) -> Problem:
     return Problem(fixed, mdp, representative_states(mdp.tree, game))
 
 
+DQN_SETTINGS = {
+    "hidden_layers_sizes": [64, 64, 64],
+    "replay_buffer_capacity": 100_000,
+    "batch_size": 32,
+    "discount_factor": 0.99,
+    "epsilon_start": 0.5,
+    "epsilon_end": 0.1,
+}
+DQN_ADAM = {"optimizer_str": "adam", "learning_rate": 0.001}
+
+
 class Solver(abc.ABC):
     """One of OpenSpiel's solvers. episodes_per_iteration: see above; not always whole."""
 
@@ -88,15 +99,19 @@ class _MCCFR(Solver):
         return self._solver.average_policy().action_probabilities
 
 
-class _QLearner(Solver):
-    """The tabular Q-learner in rl_environment: judged on the policy that is greedy in Q."""
+class _Agent(Solver):
+    """An agent in rl_environment: judged on what it plays in evaluation, the policy that is greedy in Q."""
 
     def __init__(self, problem: Problem, seed: int):
         sampler = rl_environment.ChanceEventSampler(seed)
         self._player = problem.player
         self._environment = rl_environment.Environment(problem.game, chance_event_sampler=sampler)
-        self._agent = tabular_qlearner.QLearner(self._player, problem.game.num_distinct_actions())
+        self._agent = self._new_agent(problem.game.num_distinct_actions(), seed)
         self._uses_information_state = problem.game.get_type().provides_information_state_tensor
+
+    @abc.abstractmethod
+    def _new_agent(self, actions: int, seed: int):
+        """The agent, untrained."""
 
     def iterate(self):
         time_step = self._environment.reset()
@@ -119,6 +134,32 @@ class _QLearner(Solver):
         }
         shown = rl_environment.TimeStep(observations, None, None, rl_environment.StepType.FIRST)
         return dict(enumerate(self._agent.step(shown, is_evaluation=True).probs))
+
+
+class _QLearner(_Agent):
+    """The tabular Q-learner at its defaults."""
+
+    def _new_agent(self, actions, seed):
+        return tabular_qlearner.QLearner(self._player, actions)
+
+
+class _DQN(_Agent):
+    """DQN in pytorch, as OpenSpiel's example of responses sets it, with Adam."""
+
+    def _new_agent(self, actions, seed):
+        inputs = self._environment.observation_spec()["info_state"][0]
+        return dqn_in_torch().DQN(self._player, inputs, actions, seed=seed, **DQN_SETTINGS, **DQN_ADAM)
+
+
+def dqn_in_torch():
+    """OpenSpiel's module of DQN, on one thread."""
+    try:
+        import torch
+        from open_spiel.python.pytorch import dqn
+    except ImportError as error:
+        raise ValueError(f"DQN needs torch ({error}): pip install 'tmdp-spiel[torch]', or give --algorithms") from None
+    torch.set_num_threads(1)
+    return dqn
 
 
 def _outcome_sampling(problem: Problem, seed: int) -> Solver:
@@ -148,6 +189,7 @@ SOLVERS = {
     "OpenSpielExternalSamplingPython": _external_sampling_python,
     "OpenSpielQLearner": _QLearner,
 }
+SOLVERS_IN_TORCH = {"OpenSpielDQNAdam": _DQN}  # they need what the package does not install by itself
 
 
 def run(
@@ -160,19 +202,20 @@ def run(
     seconds: float | None = None,
     progress: bool = True,
 ) -> Trace:
-    """Runs one of SOLVERS for about that many episodes and measures it as tmdp_spiel.run does; no regret (NaN).
+    """Runs one of SOLVERS or SOLVERS_IN_TORCH for about that many episodes, measured as by tmdp_spiel.run; no regret.
 
     Iterations that count for several episodes are measured at the first whole iteration after each of measure_at. The
     time is that of the iterations, without the measuring; seconds: end the run after about that long.
     """
-    if name not in SOLVERS:
-        raise ValueError(f"no solver is called {name!r}; there are: {', '.join(SOLVERS)}")
+    known = SOLVERS | SOLVERS_IN_TORCH
+    if name not in known:
+        raise ValueError(f"no solver is called {name!r}; there are: {', '.join(known)}")
     if isinstance(episodes, bool) or int(episodes) != episodes or episodes < 1:
         raise ValueError(f"episodes must be a whole number of at least 1, not {episodes}")
     best = problem.mdp.best_response()[0]
     rows, done, taken = [], 0, 0.0
     with _global_seed(seed), Interruptible() as interruption, progress_bar(name, None, progress) as bar:
-        solver = SOLVERS[name](problem, seed)
+        solver = known[name](problem, seed)
         each = solver.episodes_per_iteration
         marks = np.asarray(log_spaced(episodes) if measure_at is None else measure_at)
         marks = np.unique(np.ceil(marks / each).astype(np.int64))
