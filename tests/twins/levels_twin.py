@@ -59,7 +59,11 @@ class LevelsTwin:
         lowest, highest = self.range_below(sequence)
         if self.tree.least_return is None:
             return spread
-        return min(spread, (highest - lowest) / 2)
+        usual, far = min(spread, (highest - lowest) / 2), min(2 * spread, (highest - lowest) / 2)
+        after = [value for value, path in zip(self.returns, self.sequences_of, strict=True) if sequence in path]
+        squares = sum((value - np.mean(after)) ** 2 for value in after) + 2 * far**2
+        own = squares / (len(after) + 2)
+        return math.sqrt(usual**2 + max(own - usual**2, 0) * 80 / (80 + len(after)))
 
     def mean(self, sequence, row):
         """q(j) of a visited sequence."""

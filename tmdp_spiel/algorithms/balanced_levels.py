@@ -6,17 +6,22 @@ At level b, an action that was never tried at a visited state counts as b, both 
     V_b(s) = max over the actions a of q_b(s, a), or b where untried.
 
 The choice is by Thompson sampling: the largest q_b(j) + c_b(n(s)) g(j) sigma(j) z / sqrt(n(j)), with n(j) = 1 where
-untried, z a standard normal draw, sigma(j) the standard deviation of all returns so far, or half of what the rules
-leave open after j if that is less, and
+untried, z a standard normal draw, and
 
     c_b(n) = noise b (1 + surge * n / (n + surge_from) * surge_to / (n + surge_to)),
-    g(j) = 1 + ((1 + n(s) / patience)^insistence - 1) fresh(j) / n(j).
+    g(j) = 1 + ((1 + n(s) / patience)^insistence - 1) fresh(j) / n(j),
+    sigma(j)^2 = u^2 + max(v^2 - u^2, 0) 80 / (80 + n(j)),
+
+where u is sigma, the standard deviation of all returns so far, or half of what the rules leave open after j if that is
+less, and v the standard deviation of the returns after j and of two imagined ones, each as far off as half of what is
+open, but at most 2 sigma. (v = u where the rules are not known.)
 
 So doubt swells where a state has been visited a few times, and ebbs once it has been visited often: early episodes on
 a large tree do not scatter, first returns that mislead are looked at again, and late episodes are not wasted. fresh(j)
 counts the episodes through j in which something at or below j was tried for the first time. While that is most of them,
 the returns of j speak of actions tried at random, not of j: the more often the state is met, the more that is doubted.
-Where the rules allow one return only, as after a fold, it is known before it is tried.
+Where the rules allow one return only, as after a fold, it is known before it is tried; and who always folds sees
+returns without spread, so an action of few visits goes by its own.
 
 A high level explores all of a small tree soon; on a large one it never ends, and only a low level ever comes to
 exploit. Which one suits is not known before, so the level of the next episode is chosen by data-driven regret balancing
@@ -43,14 +48,18 @@ from tmdp_spiel.trees.return_ranges import known_ranges_below
 
 _FIRST_RESTART = 64  # episodes
 _LEAST_SPREAD = 0.02  # of the returns in [0, 1]: what looks certain is doubted all the same
+_IMAGINED = 2.0  # returns after a sequence
+_IMAGINED_AT_MOST = 2.0  # standard deviations of all returns
+_OWN_SPREAD_UNTIL = 80.0  # visits
 
 # K levels make K + 1 rows, the last of them what is recommended; row k of state s is at s (K + 1) + k, likewise of j.
 # visits: int32[J], state_visits: int32[S], episodes through each;  fresh: int32[J], fresh(j);
+# totals, squares: float64[J], the returns after each sequence summed, and their squares; empty if ranges are not known;
 # sums: float64[J rows], n(j) q(j);
 # best: float64[S rows], V(s);  plans: int16[S rows], what is played where n(s) > 0;  first: int16[S], played elsewhere;
 # change: float64[rows], scratch, how much n(s) V(s) of the last state has grown
 Tables = collections.namedtuple(
-    "Tables", ["visits", "state_visits", "fresh", "sums", "best", "plans", "first", "change"]
+    "Tables", ["visits", "state_visits", "fresh", "totals", "squares", "sums", "best", "plans", "first", "change"]
 )
 
 # levels, noises: float64[K];  numbers, returns, guesses: float64[K], episodes, summed returns and regret coefficient of
@@ -92,7 +101,7 @@ class BalancedLevels(PathLearner):
         highest: float = 0.7,
         number: int = 3,
         noise: float = 0.6,
-        surge: float = 4.0,
+        surge: float = 3.0,
         surge_from: float = 80.0,
         surge_to: float = 300.0,
         patience: float = 10_000.0,
@@ -119,6 +128,8 @@ class BalancedLevels(PathLearner):
                 visits=np.zeros(tree.room.sequences, np.int32),
                 state_visits=np.zeros(tree.room.states, np.int32),
                 fresh=np.zeros(tree.room.sequences, np.int32),
+                totals=np.zeros(len(least)),
+                squares=np.zeros(len(least)),
                 sums=np.zeros(tree.room.sequences * rows),
                 best=np.zeros(tree.room.states * rows),
                 plans=np.zeros(tree.room.states * rows, PLAN_DTYPE),
@@ -224,10 +235,17 @@ def _possible(memory, sequence, mean):
 
 @kernel
 def _deviation(memory, sequence, spread):
-    """sigma(j): the standard deviation of the returns, or half of what the rules leave open after j if that is less."""
+    """sigma(j)."""
     if len(memory.least) == 0:
         return spread
-    return min(spread, 0.5 * (memory.most[sequence] - memory.least[sequence]))
+    tables, number = memory.tables, memory.tables.visits[sequence]
+    half_open = 0.5 * (memory.most[sequence] - memory.least[sequence])
+    usual = min(spread, half_open) ** 2
+    own = _IMAGINED * min(_IMAGINED_AT_MOST * spread, half_open) ** 2
+    if number > 0:
+        own += max(tables.squares[sequence] - tables.totals[sequence] ** 2 / number, 0.0)
+    more = max(own / (number + _IMAGINED) - usual, 0.0)
+    return math.sqrt(usual + more * _OWN_SPREAD_UNTIL / (number + _OWN_SPREAD_UNTIL))
 
 
 @kernel
@@ -299,6 +317,9 @@ def _learn_at(memory, at, length, value, fresh):
     if fresh:
         tables.fresh[j] += 1
     tables.visits[j] += 1
+    if len(tables.totals) > 0:
+        tables.totals[j] += value
+        tables.squares[j] += value * value
     tables.state_visits[state] += 1
     for row in range(rows):
         tables.sums[np.int64(j) * rows + row] += value if at == length - 1 else tables.change[row]
