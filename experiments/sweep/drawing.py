@@ -21,9 +21,10 @@ _STYLES = {
     "StrongEuler": ((0, (3, 1, 1, 1)), "X", "0.45"),
     "AMB": ((0, (1, 1)), "*", "0.6"),
     "PSRL": ((0, (7, 2, 1, 2)), "h", "#882255"),
+    "BalancedLevels": ("-", "d", "#cc0000"),
 }
 _OTHER_COLOURS = ("0.3", "#332288", "#117733", "#999933", "#aa4499", "#44aa99", "#661100", "0.55")
-_OTHER_STYLES = tuple(((0, (2 + at, 2)), marker, _OTHER_COLOURS[at]) for at, marker in enumerate("dp8H1234"))
+_OTHER_STYLES = tuple(((0, (2 + at, 2)), marker, _OTHER_COLOURS[at]) for at, marker in enumerate("p8H1234x"))
 _BARS_PER_CURVE = 7
 _SMALLEST_SHARE = 1e-5  # of the panel's largest value: what is drawn for a mean of exactly zero
 
@@ -50,7 +51,7 @@ def draw_curves(axis, found: dict[str, Curve], styles: dict) -> None:
             mean,
             linestyle=line,
             color=colour,
-            linewidth=1.8 if colour == "black" else 1.3,
+            linewidth=1.8 if line == "-" or colour == "black" else 1.3,
             marker=marker,
             markevery=marked,
             markersize=6,

@@ -96,7 +96,7 @@ class LevelsTwin:
         key, visits = j * len(self.rows) + row, self.state_visits(state)
         one, two = (ties.uniform(self.seed, visits, 2 * key + i) for i in range(2))
         normal = math.sqrt(-2.0 * math.log(1.0 - one)) * math.cos(2.0 * math.pi * two)
-        begins, ends = self.noise["surge_from"], self.noise["surge_to"]
+        begins, ends = self.noise["surge_from"], self.noise["surge_to"] * max(1, 300 / self.tree.num_sequences) ** 2
         swollen = 1 + self.noise["surge"] * visits / (visits + begins) * ends / (visits + ends)
         unexplored = self.fresh(j) / self.visits(j) if self.visits(j) > 0 else 1
         grown = 1 + ((1 + visits / self.noise["patience"]) ** self.noise["insistence"] - 1) * unexplored

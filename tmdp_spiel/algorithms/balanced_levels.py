@@ -21,7 +21,8 @@ a large tree do not scatter, first returns that mislead are looked at again, and
 counts the episodes through j in which something at or below j was tried for the first time. While that is most of them,
 the returns of j speak of actions tried at random, not of j: the more often the state is met, the more that is doubted.
 Where the rules allow one return only, as after a fold, it is known before it is tried; and who always folds sees
-returns without spread, so an action of few visits goes by its own.
+returns without spread, so an action of few visits goes by its own. A tree of J < 300 sequences is soon explored
+whole, so there surge_to counts (300 / J)^2 times.
 
 A high level explores all of a small tree soon; on a large one it never ends, and only a low level ever comes to
 exploit. Which one suits is not known before, so the level of the next episode is chosen by data-driven regret balancing
@@ -43,6 +44,7 @@ import numpy as np
 from tmdp_spiel.algorithms.path_learner import PathLearner, plan_values
 from tmdp_spiel.trees import checks, ties, walk
 from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
+from tmdp_spiel.trees.grown_tree import GrownTree
 from tmdp_spiel.trees.kernels import Direct, kernel
 from tmdp_spiel.trees.return_ranges import known_ranges_below
 
@@ -51,6 +53,7 @@ _LEAST_SPREAD = 0.02  # of the returns in [0, 1]: what looks certain is doubted 
 _IMAGINED = 2.0  # returns after a sequence
 _IMAGINED_AT_MOST = 2.0  # standard deviations of all returns
 _OWN_SPREAD_UNTIL = 80.0  # visits
+_SMALL_TREE = 300.0  # sequences
 
 # K levels make K + 1 rows, the last of them what is recommended; row k of state s is at s (K + 1) + k, likewise of j.
 # visits: int32[J], state_visits: int32[S], episodes through each;  fresh: int32[J], fresh(j);
@@ -74,7 +77,7 @@ Balance = collections.namedtuple(
 Memory = collections.namedtuple(
     "Memory", ["tables", "balance", "doubt", "caution", "confidence", "guess", "least", "most", "seed", "path"]
 )
-# as given to the learner, what c_b(n) and g(j) are made of
+# what c_b(n) and g(j) are made of: as given to the learner, but surge_to, which is longer on small trees
 Doubt = collections.namedtuple("Doubt", ["surge", "surge_from", "surge_to", "patience", "insistence"])
 
 # first: float64[S + 1], true V(s) of the first plan, and V last;  rows: float64[(S + 1) rows], true V(s) of what each
@@ -120,6 +123,7 @@ class BalancedLevels(PathLearner):
                 raise ValueError(f"{name} must be a number of at least 0, not {value}")
         if not 0 <= insistence <= 0.5:
             raise ValueError(f"insistence must be in [0, 0.5], not {insistence}")
+        size = math.inf if isinstance(tree, GrownTree) else tree.num_sequences
         levels = np.geomspace(lowest, highest, number)
         rows = number + 1
         least, most = known_ranges_below(tree)
@@ -149,7 +153,7 @@ class BalancedLevels(PathLearner):
             doubt=Doubt(
                 surge=float(surge),
                 surge_from=checks.positive("surge_from", surge_from),
-                surge_to=checks.positive("surge_to", surge_to),
+                surge_to=checks.positive("surge_to", surge_to) * max(1.0, _SMALL_TREE / size) ** 2,
                 patience=checks.positive("patience", patience),
                 insistence=float(insistence),
             ),
