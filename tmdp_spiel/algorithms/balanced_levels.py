@@ -42,14 +42,13 @@ import numba
 import numpy as np
 
 from tmdp_spiel.algorithms.path_learner import PathLearner, plan_values
+from tmdp_spiel.algorithms.regret_balancing import new_balance, weigh
 from tmdp_spiel.trees import checks, ties, walk
 from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
 from tmdp_spiel.trees.grown_tree import GrownTree
 from tmdp_spiel.trees.kernels import Direct, kernel
 from tmdp_spiel.trees.return_ranges import known_ranges_below
 
-_FIRST_RESTART = 64  # episodes
-_LEAST_SPREAD = 0.02  # of the returns in [0, 1]: what looks certain is doubted all the same
 _IMAGINED = 2.0  # returns after a sequence
 _IMAGINED_AT_MOST = 2.0  # standard deviations of all returns
 _OWN_SPREAD_UNTIL = 80.0  # visits
@@ -65,17 +64,24 @@ Tables = collections.namedtuple(
     "Tables", ["visits", "state_visits", "fresh", "totals", "squares", "sums", "best", "plans", "first", "change"]
 )
 
-# levels, noises: float64[K];  numbers, returns, guesses: float64[K], episodes, summed returns and regret coefficient of
-# each level since the last restart;  played: int64[K], episodes of each level in all;
-# overall: float64[4], all episodes, the sums of their returns and of the squares, and the episode of the next restart
-Balance = collections.namedtuple(
-    "Balance", ["levels", "noises", "numbers", "returns", "guesses", "played", "overall", "current"]
-)
-
-# caution, confidence, guess: as given to the learner;  least, most: float64[J], the range of returns after a sequence,
-# empty if it is not known
+# levels, noises: float64[K], b and noise b;  caution, confidence, guess: as given to the learner;
+# least, most: float64[J], the range of returns after a sequence, empty if it is not known
 Memory = collections.namedtuple(
-    "Memory", ["tables", "balance", "doubt", "caution", "confidence", "guess", "least", "most", "seed", "path"]
+    "Memory",
+    [
+        "tables",
+        "balance",
+        "levels",
+        "noises",
+        "doubt",
+        "caution",
+        "confidence",
+        "guess",
+        "least",
+        "most",
+        "seed",
+        "path",
+    ],
 )
 # what c_b(n) and g(j) are made of: as given to the learner, but surge_to, which is longer on small trees
 Doubt = collections.namedtuple("Doubt", ["surge", "surge_from", "surge_to", "patience", "insistence"])
@@ -140,16 +146,9 @@ class BalancedLevels(PathLearner):
                 first=np.zeros(tree.room.states, PLAN_DTYPE),
                 change=np.zeros(rows),
             ),
-            balance=Balance(
-                levels=levels,
-                noises=checks.positive("noise", noise) * levels,
-                numbers=np.zeros(number),
-                returns=np.zeros(number),
-                guesses=np.zeros(number),
-                played=np.zeros(number, np.int64),
-                overall=np.zeros(4),
-                current=np.zeros(1, np.int64),
-            ),
+            balance=new_balance(number),
+            levels=levels,
+            noises=checks.positive("noise", noise) * levels,
             doubt=Doubt(
                 surge=float(surge),
                 surge_from=checks.positive("surge_from", surge_from),
@@ -174,7 +173,7 @@ class BalancedLevels(PathLearner):
     @property
     def levels(self) -> np.ndarray:
         """The levels, the lowest first."""
-        return self._memory.balance.levels.copy()
+        return self._memory.levels.copy()
 
     @property
     def played(self) -> np.ndarray:
@@ -185,7 +184,7 @@ class BalancedLevels(PathLearner):
         return self._row(int(self._memory.balance.current[0]))
 
     def recommend(self) -> np.ndarray:
-        return self._row(len(self._memory.balance.levels))
+        return self._row(len(self._memory.levels))
 
     def _row(self, row: int) -> np.ndarray:
         tables = self._memory.tables
@@ -221,15 +220,6 @@ def _normal(seed, time, key):
 
 
 @kernel
-def _spread(overall):
-    """sigma: the standard deviation of the returns, that of a coin at first."""
-    if overall[0] == 0.0:
-        return 0.5
-    mean = overall[1] / overall[0]
-    return max(math.sqrt(max(overall[2] / overall[0] - mean * mean, 0.0) + 0.25 / overall[0]), _LEAST_SPREAD)
-
-
-@kernel
 def _possible(memory, sequence, mean):
     """The mean, moved to where the rules allow it to be."""
     if len(memory.least) == 0:
@@ -261,10 +251,10 @@ def _is_settled(memory, sequence):
 @kernel
 def _choose_optimistic(links, memory, state, row, spread):
     """Of a level: (V(s), the sequence of the largest draw)."""
-    tables, level, doubt = memory.tables, memory.balance.levels[row], memory.doubt
+    tables, level, doubt = memory.tables, memory.levels[row], memory.doubt
     rows, time = len(tables.change), tables.state_visits[state]
     swell = doubt.surge * time / (time + doubt.surge_from) * doubt.surge_to / (time + doubt.surge_to)
-    noise = memory.balance.noises[row] * (1.0 + swell)
+    noise = memory.noises[row] * (1.0 + swell)
     growth = (1.0 + time / doubt.patience) ** doubt.insistence - 1.0
     best, lead, largest = -np.inf, np.int64(0), -np.inf
     for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
@@ -304,7 +294,7 @@ def _choose_cautious(links, memory, state, row, spread):
 
 @kernel
 def _choose(links, memory, state, row, spread):
-    if row < len(memory.balance.levels):
+    if row < len(memory.levels):
         return _choose_optimistic(links, memory, state, row, spread)
     return _choose_cautious(links, memory, state, row, spread)
 
@@ -343,59 +333,8 @@ def _choose_at(links, memory, state, row, spread):
 
 
 @kernel
-def _restart(memory, spread):
-    """Forgets the returns of the levels whenever the episodes have doubled."""
-    balance = memory.balance
-    if balance.overall[0] < balance.overall[3]:
-        return
-    balance.overall[3] = max(2.0 * balance.overall[0], _FIRST_RESTART)
-    for level in range(len(balance.levels)):
-        balance.numbers[level], balance.returns[level], balance.guesses[level] = 0.0, 0.0, memory.guess * spread
-
-
-@kernel
-def _weigh(memory, value):
-    """Data-driven regret balancing, D3RB. With U the summed return of N episodes, d the guess of a level, and
-    e = confidence sigma sqrt(ln(20 K ln t) / N), the guess of the level that played is doubled if it is refuted,
-
-        U / N + d / sqrt(N) + e < max over the levels of U / N - e,
-
-    and the next to play is the one of the smallest d sqrt(N + 1). Returns sigma.
-    """
-    balance, overall = memory.balance, memory.balance.overall
-    spread = _spread(overall)
-    if overall[0] == 0.0:
-        _restart(memory, spread)
-    played = balance.current[0]
-    overall[0] += 1.0
-    overall[1] += value
-    overall[2] += value * value
-    spread = _spread(overall)
-    balance.numbers[played] += 1.0
-    balance.returns[played] += value
-    balance.played[played] += 1
-    levels = len(balance.levels)
-    width = memory.confidence * spread * math.sqrt(math.log(20.0 * levels * math.log(overall[0] + 2.0)))
-    highest = -np.inf
-    for level in range(levels):
-        if balance.numbers[level] > 0.0:
-            mean = balance.returns[level] / balance.numbers[level]
-            highest = max(highest, mean - width / math.sqrt(balance.numbers[level]))
-    mean, root = balance.returns[played] / balance.numbers[played], math.sqrt(balance.numbers[played])
-    if mean + (balance.guesses[played] + width) / root < highest:
-        balance.guesses[played] *= 2.0
-    _restart(memory, spread)
-    least = np.inf
-    for level in range(levels):
-        potential = balance.guesses[level] * math.sqrt(balance.numbers[level] + 1.0)
-        if potential < least:
-            least, balance.current[0] = potential, level
-    return spread
-
-
-@kernel
 def _take_in(links, memory, length, value):
-    spread, fresh = _weigh(memory, value), False
+    spread, fresh = weigh(memory.balance, memory.confidence, memory.guess, value), False
     for at in range(length - 1, -1, -1):
         fresh = _learn_at(memory, at, length, value, fresh)
         for row in range(len(memory.tables.change)):
@@ -442,7 +381,7 @@ def _take_in_scored(links, chances, memory, values, length, value):
     """_take_in, with the true values brought up to date."""
     tables, path = memory.tables, memory.path
     rows = len(tables.change)
-    spread, fresh = _weigh(memory, value), False
+    spread, fresh = weigh(memory.balance, memory.confidence, memory.guess, value), False
     for at in range(length - 1, -1, -1):
         state, j = np.int64(path.states[at]), np.int64(path.sequences[at])
         fresh = _learn_at(memory, at, length, value, fresh)
