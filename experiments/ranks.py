@@ -5,7 +5,7 @@
 
 Every run is kept as it ends; started again, the command goes on with the runs that are missing. The constants are the
 paper's where it has any, else the learners' defaults. A problem is a game, a player, and what the others are fixed at.
-With `pip install 'tmdp-spiel[torch]'`, OpenSpielDQNAdam can be named among the algorithms.
+With `pip install 'tmdp-spiel[torch]'`, OpenSpielDQN and OpenSpielDQNAdam can be named among the algorithms.
 """
 
 import collections
@@ -19,7 +19,8 @@ from experiments.sweep.configuration import configuration
 from experiments.sweep.names import label
 from experiments.sweep.tables import markdown
 from tmdp_spiel.algorithms.catalogue import catalogue
-from tmdp_spiel.spiel.solvers import SOLVERS, SOLVERS_IN_TORCH
+from tmdp_spiel.spiel.rl_agents import AGENTS
+from tmdp_spiel.spiel.solvers import ALL_SOLVERS
 
 Problem = collections.namedtuple("Problem", ["game", "player", "opponent", "iterations"])
 
@@ -57,7 +58,7 @@ PROBLEMS = {
 DEFAULT = "BalancedLevels"
 OTHERS = ("UCT", "UCBT", "MVP", "OutcomeSamplingMCCFR", "PSRL", "BettingUCRL", "OpenSpielQLearner")
 _CONSTANTS = {"PSRL": {"lazy": True}}
-_FEWER_RUNS = {"OpenSpielQLearner": 1, "OpenSpielDQNAdam": 1}  # slow, in Python
+_FEWER_RUNS = dict.fromkeys(AGENTS, 1)  # slow, in Python
 
 _PROBLEMS = flags.DEFINE_list("problems", None, "Problems whose names begin like any of these; all if not given.")
 _EPISODES = flags.DEFINE_integer("episodes", 100_000, "Episodes of each run.", lower_bound=10)
@@ -65,7 +66,7 @@ _RUNS = flags.DEFINE_integer("runs", 5, "Runs of each algorithm; Q-learning and 
 _SECONDS = flags.DEFINE_float("seconds", 60.0, "The longest that one run may take; it then ends.", lower_bound=0.0)
 _FIRST_SEED = flags.DEFINE_integer("first_seed", 0, "Seeds from here on; those from 1000 on are for tuning.")
 _ALGORITHMS = sweep_flags.define_choice(
-    "algorithms", (*catalogue(), *SOLVERS, *SOLVERS_IN_TORCH), "Learners and OpenSpiel's solvers", (DEFAULT, *OTHERS)
+    "algorithms", (*catalogue(), *ALL_SOLVERS), "Learners and OpenSpiel's solvers", (DEFAULT, *OTHERS)
 )
 flags.register_validator(
     "algorithms", lambda chosen: DEFAULT in chosen and len(chosen) > 1, f"{DEFAULT} is compared with at least one other"

@@ -8,23 +8,17 @@ import numpy as np
 import pyspiel
 from absl import logging
 from open_spiel.python import rl_environment
-from open_spiel.python.algorithms import tabular_qlearner
 
 import tmdp_spiel as ts
 from experiments.sweep import run
 from tmdp_spiel.algorithms.catalogue import find_algorithm
 from tmdp_spiel.spiel.exploit.response import KnownOpponent
 from tmdp_spiel.spiel.representatives import representative_states
+from tmdp_spiel.spiel.rl_agents import AGENTS, new_agent
 from tmdp_spiel.spiel.seats import OtherSeats
-from tmdp_spiel.spiel.solvers import DQN_ADAM, DQN_SETTINGS, dqn_in_torch
 from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
 
 PLAYER = 0
-AGENTS = {
-    "OpenSpielDQN": {**DQN_SETTINGS, "optimizer_str": "sgd", "learning_rate": 0.01},
-    "OpenSpielDQNAdam": {**DQN_SETTINGS, **DQN_ADAM},
-    "OpenSpielQLearner": {},
-}
 SEARCH = {"OpenSpielISMCTS": {"simulations": 1000, "uct_c": 2.0}}
 LEARNERS = {"UCT": {}, "UCBT": {}, "BettingUCRL": {}, "PSRL": {"lazy": True}, "BalancedLevels": {}}
 NOT_GROWN = ("UCBT",)  # plans over the whole tree
@@ -99,12 +93,7 @@ class Agent:
         sampler = rl_environment.ChanceEventSampler(seed)
         self._environment = rl_environment.Environment(setting.game, chance_event_sampler=sampler)
         np.random.seed(seed)
-        actions = setting.game.num_distinct_actions()
-        if name == "OpenSpielQLearner":
-            self._agent = tabular_qlearner.QLearner(PLAYER, actions, **hyper_parameters)
-        else:
-            inputs = self._environment.observation_spec()["info_state"][0]
-            self._agent = dqn_in_torch().DQN(PLAYER, inputs, actions, seed=seed, **hyper_parameters)
+        self._agent = new_agent(name, PLAYER, self._environment, seed, hyper_parameters)
 
     def play(self, number: int) -> None:
         environment, seats, step, draw = self._environment, self._seats, self._agent.step, self._draw

@@ -54,7 +54,7 @@ def _learn(configuration: dict, mdp: ts.TreeMDP) -> tuple[dict, dict]:
     """The columns of the Trace; a learner that stops before the end plays what it recommends from then on."""
     algorithm, episodes, seed = (configuration[each] for each in ("algorithm", "episodes", "seed"))
     how = {"measure_at": measured_at(configuration), "seconds": configuration["seconds"], "progress": False}
-    if algorithm in solvers.SOLVERS | solvers.SOLVERS_IN_TORCH:
+    if algorithm in solvers.ALL_SOLVERS:
         trace = solvers.run(algorithm, _problem(*problem_of(configuration)), episodes, seed=seed, **how)
     else:
         trace = ts.run(new_learner(configuration, mdp.tree), mdp, episodes, piece=_PIECE, play_on=True, **how)

@@ -36,7 +36,7 @@ def test_a_table_a_budget_and_runs_that_are_kept(tmp_path):
 
 
 def test_without_torch_it_is_said_what_to_install():
-    script = "import sys; sys.modules['torch'] = None; from tmdp_spiel.spiel import solvers; solvers.dqn_in_torch()"
+    script = "import sys; sys.modules['torch'] = None; from tmdp_spiel.spiel import rl_agents; rl_agents.dqn_in_torch()"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=100)
     assert "pip install 'tmdp-spiel[torch]'" in done.stderr
 

@@ -64,24 +64,10 @@ Tables = collections.namedtuple(
     "Tables", ["visits", "state_visits", "fresh", "totals", "squares", "sums", "best", "plans", "first", "change"]
 )
 
-# levels, noises: float64[K], b and noise b;  caution, confidence, guess: as given to the learner;
+# levels, noises: float64[K], b and noise b;  caution: as given to the learner;
 # least, most: float64[J], the range of returns after a sequence, empty if it is not known
 Memory = collections.namedtuple(
-    "Memory",
-    [
-        "tables",
-        "balance",
-        "levels",
-        "noises",
-        "doubt",
-        "caution",
-        "confidence",
-        "guess",
-        "least",
-        "most",
-        "seed",
-        "path",
-    ],
+    "Memory", ["tables", "balance", "levels", "noises", "doubt", "caution", "least", "most", "seed", "path"]
 )
 # what c_b(n) and g(j) are made of: as given to the learner, but surge_to, which is longer on small trees
 Doubt = collections.namedtuple("Doubt", ["surge", "surge_from", "surge_to", "patience", "insistence"])
@@ -146,7 +132,7 @@ class BalancedLevels(PathLearner):
                 first=np.zeros(tree.room.states, PLAN_DTYPE),
                 change=np.zeros(rows),
             ),
-            balance=new_balance(number),
+            balance=new_balance(number, confidence, guess),
             levels=levels,
             noises=checks.positive("noise", noise) * levels,
             doubt=Doubt(
@@ -157,8 +143,6 @@ class BalancedLevels(PathLearner):
                 insistence=float(insistence),
             ),
             caution=float(caution),
-            confidence=checks.positive("confidence", confidence),
-            guess=checks.positive("guess", guess),
             least=least,
             most=most,
             seed=self.seed,
@@ -334,7 +318,7 @@ def _choose_at(links, memory, state, row, spread):
 
 @kernel
 def _take_in(links, memory, length, value):
-    spread, fresh = weigh(memory.balance, memory.confidence, memory.guess, value), False
+    spread, fresh = weigh(memory.balance, value), False
     for at in range(length - 1, -1, -1):
         fresh = _learn_at(memory, at, length, value, fresh)
         for row in range(len(memory.tables.change)):
@@ -381,7 +365,7 @@ def _take_in_scored(links, chances, memory, values, length, value):
     """_take_in, with the true values brought up to date."""
     tables, path = memory.tables, memory.path
     rows = len(tables.change)
-    spread, fresh = weigh(memory.balance, memory.confidence, memory.guess, value), False
+    spread, fresh = weigh(memory.balance, value), False
     for at in range(length - 1, -1, -1):
         state, j = np.int64(path.states[at]), np.int64(path.sequences[at])
         fresh = _learn_at(memory, at, length, value, fresh)

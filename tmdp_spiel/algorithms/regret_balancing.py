@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from tmdp_spiel.trees import checks
 from tmdp_spiel.trees.kernels import kernel
 
 _FIRST_RESTART = 64  # episodes
@@ -16,11 +17,14 @@ _LEAST_SPREAD = 0.02  # of the returns in [0, 1]: what looks certain is doubted 
 
 # numbers, returns, guesses: float64[K], episodes, summed returns and guess of each way since the last restart;
 # played: int64[K], its episodes in all;  overall: float64[4], all episodes, the sums of their returns and of the
-# squares, and the episode of the next restart;  current: int64[1], who plays
-Balance = collections.namedtuple("Balance", ["numbers", "returns", "guesses", "played", "overall", "current"])
+# squares, and the episode of the next restart;  current: int64[1], who plays;  confidence, guess: as given
+Balance = collections.namedtuple(
+    "Balance", ["numbers", "returns", "guesses", "played", "overall", "current", "confidence", "guess"]
+)
 
 
-def new_balance(ways: int) -> Balance:
+def new_balance(ways: int, confidence: float, guess: float) -> Balance:
+    """confidence: the width of the intervals, guess: the first regret coefficient, both in units of sigma."""
     return Balance(
         numbers=np.zeros(ways),
         returns=np.zeros(ways),
@@ -28,6 +32,8 @@ def new_balance(ways: int) -> Balance:
         played=np.zeros(ways, np.int64),
         overall=np.zeros(4),
         current=np.zeros(1, np.int64),
+        confidence=checks.positive("confidence", confidence),
+        guess=checks.positive("guess", guess),
     )
 
 
@@ -41,21 +47,21 @@ def _spread(overall):
 
 
 @kernel
-def _restart(balance, guess, spread):
+def _restart(balance, spread):
     """Forgets the returns whenever the episodes have doubled."""
     if balance.overall[0] < balance.overall[3]:
         return
     balance.overall[3] = max(2.0 * balance.overall[0], _FIRST_RESTART)
     for way in range(len(balance.numbers)):
-        balance.numbers[way], balance.returns[way], balance.guesses[way] = 0.0, 0.0, guess * spread
+        balance.numbers[way], balance.returns[way], balance.guesses[way] = 0.0, 0.0, balance.guess * spread
 
 
 @kernel
-def weigh(balance, confidence, guess, value):
+def weigh(balance, value):
     """Takes in the return of an episode and chooses who plays the next; returns sigma.
 
-    With U the summed return of N episodes, d the guess of a way, first guess sigma, and e = confidence sigma
-    sqrt(ln(20 K ln t) / N), the guess of the one that played is doubled if it is refuted,
+    With U the summed return of N episodes of a way, d its guess (first `guess` times sigma), and e = confidence times
+    sigma sqrt(ln(20 K ln t) / N), the guess of the one that played is doubled if it is refuted,
 
         U / N + d / sqrt(N) + e < max over the ways of U / N - e,
 
@@ -63,7 +69,7 @@ def weigh(balance, confidence, guess, value):
     """
     overall, ways = balance.overall, len(balance.numbers)
     if overall[0] == 0.0:
-        _restart(balance, guess, _spread(overall))
+        _restart(balance, _spread(overall))
     played = balance.current[0]
     overall[0] += 1.0
     overall[1] += value
@@ -72,7 +78,7 @@ def weigh(balance, confidence, guess, value):
     balance.numbers[played] += 1.0
     balance.returns[played] += value
     balance.played[played] += 1
-    width = confidence * spread * math.sqrt(math.log(20.0 * ways * math.log(overall[0] + 2.0)))
+    width = balance.confidence * spread * math.sqrt(math.log(20.0 * ways * math.log(overall[0] + 2.0)))
     highest = -np.inf
     for way in range(ways):
         if balance.numbers[way] > 0.0:
@@ -81,7 +87,7 @@ def weigh(balance, confidence, guess, value):
     mean, root = balance.returns[played] / balance.numbers[played], math.sqrt(balance.numbers[played])
     if mean + (balance.guesses[played] + width) / root < highest:
         balance.guesses[played] *= 2.0
-    _restart(balance, guess, spread)
+    _restart(balance, spread)
     least = np.inf
     for way in range(ways):
         potential = balance.guesses[way] * math.sqrt(balance.numbers[way] + 1.0)

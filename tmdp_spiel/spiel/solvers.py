@@ -13,13 +13,14 @@ from __future__ import annotations
 import abc
 import contextlib
 import dataclasses
+import functools
 import time
 from collections.abc import Callable
 
 import numpy as np
 import pyspiel
-from open_spiel.python import rl_environment
-from open_spiel.python.algorithms import external_sampling_mccfr, outcome_sampling_mccfr, tabular_qlearner
+from open_spiel.python import rl_agent_policy, rl_environment
+from open_spiel.python.algorithms import external_sampling_mccfr, outcome_sampling_mccfr
 
 from tmdp_spiel.running.pacing import Interruptible, chunks, progress_bar
 from tmdp_spiel.running.run import Trace, log_spaced
@@ -27,6 +28,7 @@ from tmdp_spiel.spiel.build import build_tree
 from tmdp_spiel.spiel.fixed_opponent import fixed_opponent_game
 from tmdp_spiel.spiel.load_game import load_game
 from tmdp_spiel.spiel.representatives import representative_states
+from tmdp_spiel.spiel.rl_agents import AGENTS, IN_TORCH, new_agent
 from tmdp_spiel.trees.tree_mdp import TreeMDP
 
 
@@ -60,17 +62,6 @@ def make_problem(game, player: int, opponent) -> Problem:
     return Problem(fixed, mdp, representative_states(mdp.tree, game))
 
 
-DQN_SETTINGS = {
-    "hidden_layers_sizes": [64, 64, 64],
-    "replay_buffer_capacity": 100_000,
-    "batch_size": 32,
-    "discount_factor": 0.99,
-    "epsilon_start": 0.5,
-    "epsilon_end": 0.1,
-}
-DQN_ADAM = {"optimizer_str": "adam", "learning_rate": 0.001}
-
-
 class Solver(abc.ABC):
     """One of OpenSpiel's solvers. episodes_per_iteration: see above; not always whole."""
 
@@ -102,16 +93,12 @@ class _MCCFR(Solver):
 class _Agent(Solver):
     """An agent in rl_environment: judged on what it plays in evaluation, the policy that is greedy in Q."""
 
-    def __init__(self, problem: Problem, seed: int):
+    def __init__(self, name: str, problem: Problem, seed: int):
         sampler = rl_environment.ChanceEventSampler(seed)
-        self._player = problem.player
         self._environment = rl_environment.Environment(problem.game, chance_event_sampler=sampler)
-        self._agent = self._new_agent(problem.game.num_distinct_actions(), seed)
-        self._uses_information_state = problem.game.get_type().provides_information_state_tensor
-
-    @abc.abstractmethod
-    def _new_agent(self, actions: int, seed: int):
-        """The agent, untrained."""
+        self._agent = new_agent(name, problem.player, self._environment, seed, AGENTS[name])
+        use_observation = not problem.game.get_type().provides_information_state_tensor
+        self._policy = rl_agent_policy.RLAgentPolicy(problem.game, self._agent, problem.player, use_observation)
 
     def iterate(self):
         time_step = self._environment.reset()
@@ -122,44 +109,7 @@ class _Agent(Solver):
         self._agent.step(time_step)
 
     def policy(self):
-        return self._greedy
-
-    def _greedy(self, state):
-        tensor = state.information_state_tensor if self._uses_information_state else state.observation_tensor
-        players = range(self._environment.num_players)
-        observations = {
-            "info_state": [tensor(self._player) if player == self._player else [] for player in players],
-            "legal_actions": [state.legal_actions(player) for player in players],
-            "current_player": self._player,
-        }
-        shown = rl_environment.TimeStep(observations, None, None, rl_environment.StepType.FIRST)
-        return dict(enumerate(self._agent.step(shown, is_evaluation=True).probs))
-
-
-class _QLearner(_Agent):
-    """The tabular Q-learner at its defaults."""
-
-    def _new_agent(self, actions, seed):
-        return tabular_qlearner.QLearner(self._player, actions)
-
-
-class _DQN(_Agent):
-    """DQN in pytorch, as OpenSpiel's example of responses sets it, with Adam."""
-
-    def _new_agent(self, actions, seed):
-        inputs = self._environment.observation_spec()["info_state"][0]
-        return dqn_in_torch().DQN(self._player, inputs, actions, seed=seed, **DQN_SETTINGS, **DQN_ADAM)
-
-
-def dqn_in_torch():
-    """OpenSpiel's module of DQN, on one thread."""
-    try:
-        import torch
-        from open_spiel.python.pytorch import dqn
-    except ImportError as error:
-        raise ValueError(f"DQN needs torch ({error}): pip install 'tmdp-spiel[torch]', or give --algorithms") from None
-    torch.set_num_threads(1)
-    return dqn
+        return self._policy.action_probabilities
 
 
 def _outcome_sampling(problem: Problem, seed: int) -> Solver:
@@ -182,14 +132,18 @@ def _external_sampling_python(problem: Problem, seed: int) -> Solver:
     return _MCCFR(solver, solver.iteration, problem.ends_per_traversal)
 
 
-SOLVERS = {
+SOLVERS: dict[str, Callable[[Problem, int], Solver]] = {
     "OpenSpielOutcomeSampling": _outcome_sampling,
     "OpenSpielOutcomeSamplingPython": _outcome_sampling_python,
     "OpenSpielExternalSampling": _external_sampling,
     "OpenSpielExternalSamplingPython": _external_sampling_python,
-    "OpenSpielQLearner": _QLearner,
+    "OpenSpielQLearner": functools.partial(_Agent, "OpenSpielQLearner"),
 }
-SOLVERS_IN_TORCH = {"OpenSpielDQNAdam": _DQN}  # they need what the package does not install by itself
+# They need what the package does not install by itself.
+SOLVERS_IN_TORCH: dict[str, Callable[[Problem, int], Solver]] = {
+    name: functools.partial(_Agent, name) for name in IN_TORCH
+}
+ALL_SOLVERS = SOLVERS | SOLVERS_IN_TORCH
 
 
 def run(
@@ -202,20 +156,19 @@ def run(
     seconds: float | None = None,
     progress: bool = True,
 ) -> Trace:
-    """Runs one of SOLVERS or SOLVERS_IN_TORCH for about that many episodes, measured as by tmdp_spiel.run; no regret.
+    """Runs one of ALL_SOLVERS for about that many episodes, measured as by tmdp_spiel.run; no regret.
 
     Iterations that count for several episodes are measured at the first whole iteration after each of measure_at. The
     time is that of the iterations, without the measuring; seconds: end the run after about that long.
     """
-    known = SOLVERS | SOLVERS_IN_TORCH
-    if name not in known:
-        raise ValueError(f"no solver is called {name!r}; there are: {', '.join(known)}")
+    if name not in ALL_SOLVERS:
+        raise ValueError(f"no solver is called {name!r}; there are: {', '.join(ALL_SOLVERS)}")
     if isinstance(episodes, bool) or int(episodes) != episodes or episodes < 1:
         raise ValueError(f"episodes must be a whole number of at least 1, not {episodes}")
     best = problem.mdp.best_response()[0]
     rows, done, taken = [], 0, 0.0
     with _global_seed(seed), Interruptible() as interruption, progress_bar(name, None, progress) as bar:
-        solver = known[name](problem, seed)
+        solver = ALL_SOLVERS[name](problem, seed)
         each = solver.episodes_per_iteration
         marks = np.asarray(log_spaced(episodes) if measure_at is None else measure_at)
         marks = np.unique(np.ceil(marks / each).astype(np.int64))
