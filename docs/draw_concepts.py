@@ -1,4 +1,4 @@
-"""Draws docs/concepts.png: Kuhn poker's tree of player 0 with its states, sequences, endings and a plan marked.
+"""Draws docs/images/concepts.png: Kuhn poker's tree of player 0 with its states, sequences, endings and a plan marked.
 
 python docs/draw_concepts.py
 """
@@ -20,7 +20,7 @@ NOTE = {"fontfamily": "DejaVu Serif", "fontstyle": "italic", "fontsize": 11.5, "
 COLUMN, ROOT_HEIGHT, TOP, MIDDLE, BELOW, BOTTOM = 4.5, 6.1, 4.75, 3.3, 1.75, 0.35
 
 
-def positions(tree: ts.DecisionTree) -> tuple[dict[int, tuple[float, float]], dict[int, tuple[float, float]]]:
+def positions(tree: ts.InfostateTree) -> tuple[dict[int, tuple[float, float]], dict[int, tuple[float, float]]]:
     """Where states and sequences are drawn: a column a card, a second state below the pass that leads to it."""
     states, sequences = {}, {}
     for state in range(tree.num_states):
@@ -35,7 +35,7 @@ def positions(tree: ts.DecisionTree) -> tuple[dict[int, tuple[float, float]], di
     return states, sequences
 
 
-def played_sequences(tree: ts.DecisionTree, plan) -> set[int]:
+def played_sequences(tree: ts.InfostateTree, plan) -> set[int]:
     """The sequences that a plan plays: its action at every state that it reaches itself."""
     played = {tree.num_sequences}
     for state in range(tree.num_states):
@@ -60,7 +60,7 @@ def draw_edge(panel, start, end, played: bool, dashed: bool = False) -> None:
     panel.plot(*zip(start, end), **style, solid_capstyle="round", zorder=1)
 
 
-def draw_state(panel, tree: ts.DecisionTree, state: int, at) -> None:
+def draw_state(panel, tree: ts.InfostateTree, state: int, at) -> None:
     name = tree.state_string(state)
     panel.text(
         *at,
@@ -190,7 +190,7 @@ def draw(mdp: ts.TreeMDP, plan, path: pathlib.Path) -> None:
 def main() -> None:
     game = ts.load_game("kuhn")
     mdp = ts.build_tree(game, player=0, opponent=ts.uniform(game))
-    draw(mdp, mdp.best_response()[1], pathlib.Path(__file__).with_name("concepts.png"))
+    draw(mdp, mdp.best_response()[1], pathlib.Path(__file__).parent / "images" / "concepts.png")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How a certified interval closes in on what could be won: ts.exploit on one seat, drawn against episodes.
+"""How a certified interval closes in on what could be won: ts.exploit on one player, drawn against episodes.
 
 python -m experiments.interval
 python -m experiments.interval --game=kuhn --opponent=uniform --episodes=100000
@@ -6,18 +6,19 @@ python -m experiments.interval --game=kuhn --opponent=uniform --episodes=100000
 
 import pathlib
 import sys
-from collections.abc import Sequence
 
 import matplotlib
 import matplotlib.pyplot as plt
-from absl import app, flags
+from absl import flags
 from matplotlib import ticker
 
 import tmdp_spiel as ts
+from experiments.sweep.binary import run_binary
+from experiments.sweep.drawing import save
 
 _GAME = flags.DEFINE_string("game", "leduc", "kuhn, kuhn5, leduc, or any OpenSpiel game string.")
-_PLAYER = flags.DEFINE_integer("player", 0, "The seat of the learner.", lower_bound=0)
-_OPPONENT = flags.DEFINE_string("opponent", "cfr+", "Who plays the other seats; anything that tmdp-exploit takes.")
+_PLAYER = flags.DEFINE_integer("player", 0, "The player that learns.", lower_bound=0)
+_OPPONENT = flags.DEFINE_string("opponent", "cfr+", "Who plays the other players; anything that tmdp-exploit takes.")
 _ITERATIONS = flags.DEFINE_integer(
     "iterations", 10, "CFR+ iterations of cfr+: few make a weak opponent.", lower_bound=1
 )
@@ -40,8 +41,8 @@ def draw(looks, exact: float | None, highest: float, title: str, delta: float, p
         panel.axhline(exact, color="#22303c", lw=1.3, ls="--", label="a best response, exactly")
     for bound, offset, side in ((upper, (6, 4), "bottom"), (lower, (6, -4), "top")):
         place = (episodes[-1], bound[-1])
-        text = {"textcoords": "offset points", "va": side, "color": "#1f5fa8"}
-        panel.annotate(f"{bound[-1]:+.2f}", place, offset, **text)
+        shown = f"{bound[-1]:+.2f}"
+        panel.annotate(shown, place, offset, textcoords="offset points", va=side, color="#1f5fa8")
     panel.set(xscale="log", xlabel="episodes played", ylabel="won an episode", title=title)
     panel.set_ylim(top=highest)
     panel.xaxis.set_major_formatter(ticker.FuncFormatter(lambda number, _: f"{number:,.0f}"))
@@ -51,31 +52,35 @@ def draw(looks, exact: float | None, highest: float, title: str, delta: float, p
         panel.spines[side].set_visible(False)
     panel.legend(frameon=False, loc="upper right")
     figure.tight_layout()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
+    save(figure, path)
 
 
-def main(argv: Sequence[str]) -> None:
-    if len(argv) > 1:
-        raise app.UsageError(f"unknown arguments: {argv[1:]}")
+def main() -> None:
     matplotlib.use("Agg")
-    settings = {"episodes": _EPISODES.value, "delta": _DELTA.value, "seed": _SEED.value}
     try:
-        found = ts.exploit(_GAME.value, _OPPONENT.value, player=_PLAYER.value, iterations=_ITERATIONS.value, **settings)
+        found = ts.exploit(
+            _GAME.value,
+            _OPPONENT.value,
+            player=_PLAYER.value,
+            iterations=_ITERATIONS.value,
+            episodes=_EPISODES.value,
+            delta=_DELTA.value,
+            seed=_SEED.value,
+        )
     except (ValueError, TypeError) as error:
         sys.exit(f"error: {error}")
     print(found)
-    seat, kind = found.seats[_PLAYER.value], found.game.get_type()
+    response, kind = found.seats[_PLAYER.value], found.game.get_type()
     print(f"\n{'episodes':>12}{'at least':>12}{'at most':>12}")
-    for look in seat.looks:
+    for look in response.looks:
         print(f"{look.episodes:>12,}{look.lower:>12.4f}{look.upper:>12.4f}")
     path = pathlib.Path(_OUTPUT.value) / f"interval_{kind.short_name}.png"
-    middle = seat.lower if seat.exact_best is None else seat.exact_best
-    highest = middle + seat.tree.utility_range / 8
+    middle = response.lower if response.exact_best is None else response.exact_best
+    highest = middle + response.tree.utility_range / 8
     title = f"{kind.long_name}: how much can be won from {found.opponent}?"
-    draw(seat.looks, seat.exact_best, highest, title, _DELTA.value, path)
+    draw(response.looks, response.exact_best, highest, title, _DELTA.value, path)
     print(f"\nAll intervals hold together with probability {1 - _DELTA.value:g}. The picture: {path}")
 
 
 if __name__ == "__main__":
-    app.run(main)
+    run_binary(main)

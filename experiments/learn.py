@@ -1,30 +1,34 @@
-"""Learns a best response to the CFR+ opponent with UCB-T and LUCB-T, and shows how close it comes.
+"""Learns a best response to the CFR+ opponent, with UCB-T and LUCB-T or others, and shows how close it comes.
 
-python -m experiments.learn --game=leduc --episodes=1000000
+    python -m experiments.learn --game=leduc --episodes=1000000
+    python -m experiments.learn --game=kuhn --algorithms=UCBT,PSRL --set UCBT.c=0.5 --set PSRL.lazy=true
+
+The constants are the paper's where it has any, else the learners' defaults.
 """
 
 import pathlib
 import time
-from collections.abc import Sequence
 
 import matplotlib
 import matplotlib.pyplot as plt
-from absl import app, flags
+from absl import flags
 
 import tmdp_spiel as ts
 from experiments.paper import settings
+from experiments.sweep import flags as sweep_flags, set_flag
+from experiments.sweep.binary import run_binary
+from experiments.sweep.drawing import save, styles_of
 from experiments.sweep.names import label
-from tmdp_spiel.algorithms.catalogue import find_algorithm
-from tmdp_spiel.trees import checks, storage
+from tmdp_spiel.algorithms.catalogue import catalogue, find_algorithm
+from tmdp_spiel.core import storage, validation
 
 _GAME = flags.DEFINE_string("game", "leduc", "kuhn, kuhn5, leduc, or any OpenSpiel game string.")
 _EPISODES = flags.DEFINE_integer("episodes", 1_000_000, "Episodes of each run.", lower_bound=1)
-_C = flags.DEFINE_float("c", 1.0, "The constant of the simple bound sqrt(C / n * ln(t / delta)).")
-_ITERATIONS = flags.DEFINE_integer("iterations", 1000, "CFR+ iterations of the opponent.", lower_bound=1)
+_ALGORITHMS = sweep_flags.define_choice("algorithms", tuple(catalogue()), "Learners", ("UCBT", "LUCBT"))
 _SEED = flags.DEFINE_integer("seed", 0, "Seed of the learners and of the episodes.", lower_bound=0)
-_OUTPUT = flags.DEFINE_string("output", "results", "Where the picture goes.")
-
-_LINES = {"UCB-T": "-", "LUCB-T": "--"}
+flags.adopt_module_key_flags(set_flag)
+flags.declare_key_flag("output")
+flags.declare_key_flag("iterations")
 
 
 def warm_up(mdp: ts.TreeMDP) -> None:
@@ -33,13 +37,13 @@ def warm_up(mdp: ts.TreeMDP) -> None:
         ts.run(learner, mdp, 100)
 
 
-def learners(tree: ts.DecisionTree) -> dict[str, ts.Learner]:
-    """Both with the paper's settings but for c."""
+def learners(tree: ts.InfostateTree) -> dict[str, ts.Learner]:
+    """By name, with the paper's settings but for what --set says."""
     return {
-        label(name): find_algorithm(name)(
-            tree, seed=_SEED.value, **settings.constants(_GAME.value, tree.player, name) | {"c": _C.value}
+        name: find_algorithm(name)(
+            tree, seed=_SEED.value, **settings.constants(_GAME.value, tree.player, name) | set_flag.given(name)
         )
-        for name in ("UCBT", "LUCBT")
+        for name in _ALGORITHMS.value
     }
 
 
@@ -56,47 +60,36 @@ def build(game, opponent, player: int) -> ts.TreeMDP:
     return mdp
 
 
-def draw(traces: dict[tuple[int, str], ts.Trace], game_name: str, path: pathlib.Path) -> None:
+def draw(traces: dict[tuple[int, str], ts.Trace], game_name: str, path: pathlib.Path) -> pathlib.Path:
     """One panel a player: value gap of the recommended policy and average regret, both against episodes."""
     players = sorted({player for player, _ in traces})
+    styles = styles_of({name for _, name in traces})
     figure, panels = plt.subplots(1, len(players), figsize=(5 * len(players), 3.6), sharey=True, squeeze=False)
-    for panel, player in zip(panels[0], players):
-        for (of_player, name), trace in traces.items():
-            if of_player != player:
-                continue
-            shown = trace.value_gap > 0
-            panel.plot(
-                trace.episode[shown], trace.value_gap[shown], _LINES[name], color="black", label=f"{name}: value gap"
-            )
-            panel.plot(
-                trace.episode,
-                trace.regret / trace.episode,
-                _LINES[name],
-                color="tab:blue",
-                label=f"{name}: regret / episodes",
-            )
+    for (player, name), trace in traces.items():
+        panel, line = panels[0][players.index(player)], styles[name][0]
+        shown = trace.value_gap > 0
+        for color, what, episode, values in (
+            ("black", "value gap", trace.episode[shown], trace.value_gap[shown]),
+            ("tab:blue", "regret / episodes", trace.episode, trace.regret / trace.episode),
+        ):
+            panel.plot(episode, values, linestyle=line, color=color, label=f"{label(name)}: {what}")
         panel.set(xscale="log", yscale="log", title=f"{game_name}, player {player}", xlabel="episodes")
         panel.grid(alpha=0.3)
     panels[0][0].set_ylabel("utility")
     panels[0][0].legend(fontsize=8)
     figure.tight_layout()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
+    return save(figure, path)
 
 
-def main(argv: Sequence[str]) -> None:
-    if len(argv) > 1:
-        raise app.UsageError(f"unknown arguments: {argv[1:]}")
+def main() -> None:
     matplotlib.use("Agg")
-    try:
-        game = ts.load_game(_GAME.value)
-        checks.positive("c", _C.value)
-        checks.seed(_SEED.value)
-        storage.check_folder(_OUTPUT.value)
-    except (ValueError, OSError) as error:
-        raise app.UsageError(str(error)) from None
+    game = ts.load_game(_GAME.value)
+    validation.seed(_SEED.value)
+    set_flag.check_used(_ALGORITHMS.value)
+    learners(ts.build_infostate_tree("kuhn", 0))  # refuses values that a learner does not take
+    storage.check_folder(sweep_flags.output())
     start = time.perf_counter()
-    opponent = ts.equilibrium(game, _ITERATIONS.value)
+    opponent = ts.equilibrium(game, sweep_flags.iterations())
     print(f"{game}")
     print(
         f"opponent: CFR+ after {opponent.iterations} iterations, exploitability {opponent.exploitability:.2g}, "
@@ -105,22 +98,22 @@ def main(argv: Sequence[str]) -> None:
     environments = {player: build(game, opponent, player) for player in range(game.num_players())}
 
     warm_up(environments[0])
-    print(f"\n{'player':<8}{'learner':<9}{'learned value':>14}{'best response':>15}{'gap':>11}{'episodes / s':>15}")
+    print(f"\n{'player':<8}{'learner':<22}{'learned value':>14}{'best response':>15}{'gap':>11}{'episodes / s':>15}")
     traces = {}
     for player, mdp in environments.items():
         for name, learner in learners(mdp.tree).items():
             trace = traces[player, name] = ts.run(learner, mdp, _EPISODES.value)
             best, _ = mdp.best_response()
             print(
-                f"{player:<8}{name:<9}{mdp.value(learner.recommend()):>14.6f}{best:>15.6f}{trace.value_gap[-1]:>11.6f}"
+                f"{player:<8}{label(name):<22}{mdp.value(learner.recommend()):>14.6f}{best:>15.6f}{trace.value_gap[-1]:>11.6f}"
                 f"{trace.episode[-1] / trace.seconds[-1]:>15,.0f}"
             )
             if trace.interrupted:
                 break
-    path = pathlib.Path(_OUTPUT.value) / f"learn_{game.get_type().short_name}.png"
-    draw(traces, game.get_type().short_name, path)
+    name = game.get_type().short_name
+    path = draw(traces, name, pathlib.Path(sweep_flags.output()) / f"learn_{name}.png")
     print(f"\nlearning curves: {path}")
 
 
 if __name__ == "__main__":
-    app.run(main)
+    run_binary(main)

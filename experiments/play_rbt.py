@@ -4,8 +4,9 @@ python -m experiments.play_rbt --mark=o --seed=7
 """
 
 import numpy as np
-from absl import app, flags
+from absl import flags
 
+from experiments.sweep.binary import run_binary
 from tmdp_spiel.games.rbt import game as rbt, policy_file
 
 _MARK = flags.DEFINE_enum("mark", "x", ["x", "o"], "whom you play; x moves first")
@@ -19,9 +20,7 @@ You see only what you sense. Moving on a square the opponent holds loses at once
 ? is a square you know nothing about, . one that you have just sensed empty. q quits."""
 
 
-def main(argv):
-    if len(argv) > 1:
-        raise app.UsageError(f"unexpected arguments {argv[1:]}")
+def main() -> None:
     human = rbt.MARKS.index(_MARK.value)
     policy = policy_file.read(_POLICY.value)
     rng = np.random.default_rng(_SEED.value)
@@ -81,4 +80,4 @@ def how_it_ended(state):
 
 
 if __name__ == "__main__":
-    app.run(main)
+    run_binary(main)

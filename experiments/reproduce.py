@@ -1,11 +1,19 @@
 """The paper's experiments in one command: stopping times, value gap and regret, all tables and figures.
 
     python -m experiments.reproduce --scale=small
+    python -m experiments.reproduce --only=stopping_times               # Tables 1 and 2
+    python -m experiments.reproduce --only=value_gap --games=leduc      # panels a to d of the figure
+    python -m experiments.reproduce --only=regret --set UCBT.c=0.5      # panels e to h
+    python -m experiments.reproduce --stored                            # tables and figures of what is stored
 
-Leaves runs/, figures/ and tables.md in --output. Tables: the paper's figures beside ours, and for each ordering that
-the paper claims whether it holds at our number of runs (sign-flip permutation test on the differences of the runs with
-the same seed, two-sided, p <= 0.05). Interrupted and started again, it goes on with the runs that are missing. Every
-hyper-parameter of the learning curves is a flag as well, such as --UCBT_c=0.5; they are listed by --helpfull.
+Leaves runs/, figures/ and tables.md in --output; with --only, tables and figure are named after the parts. Tables: the
+paper's figures beside ours, and for each ordering that the paper claims whether it holds at our number of runs
+(sign-flip permutation test on the differences of the runs with the same seed, two-sided, p <= 0.05). Stopping times are
+means and standard errors of episodes, with the true gap of the worst policy that a row returned as a share of epsilon;
+runs that would take hours are given up, and say after how many episodes and what width remained.
+
+A run measures value gap and regret, so the parts share runs. Interrupted and started again, the command continues with
+the runs that are missing. --pack saves the runs in one small file, which --archive reads.
 """
 
 import os
@@ -14,40 +22,51 @@ import time
 import matplotlib
 from absl import flags
 
-from experiments.paper import curve_flags, figures, scale_flags, stopping_flags, tables
-from experiments.sweep import curves, flags as sweep_flags
-from tmdp_spiel.trees import storage
+from experiments.paper import figures, flags as paper_flags, tables
+from experiments.sweep import curves, flags as sweep_flags, set_flag
+from experiments.sweep.binary import run_binary
+from experiments.sweep.result import Measure
+from tmdp_spiel.core import storage
 
-for module in (sweep_flags, scale_flags, curve_flags, stopping_flags):
+PARTS = ("stopping_times", "value_gap", "regret")
+_MEASURES: dict[Measure, str] = {"value_gap": "Value gap at the end", "regret": "Regret at the end"}
+_ONLY = sweep_flags.define_choice("only", PARTS, "Parts of the paper")
+_FIGURES = flags.DEFINE_bool("figures", True, "Draw the panels of the figure.")
+for module in (sweep_flags, paper_flags, set_flag):
     flags.adopt_module_key_flags(module)
 
 
 def main() -> None:
     matplotlib.use("Agg")
     start = time.perf_counter()
-    panels, (stopping, refused) = curve_flags.panels(), stopping_flags.configurations()
-    results = sweep_flags.carry_out([*stopping, *curve_flags.configurations(panels)])
+    parts = [part for part in PARTS if part in _ONLY.value]
+    suffix = "" if len(parts) == len(PARTS) else "_" + "_".join(parts)
+    panels = paper_flags.panels({measure for measure in _MEASURES if measure in parts})
+    stopping, refused = paper_flags.stopping() if "stopping_times" in parts else ([], [])
+    results = sweep_flags.carry_out([*stopping, *paper_flags.configurations(panels)])
     stopped, limits, learned = (
-        [each for each in results if each["configuration"]["experiment"] == kind]
+        [each for each in results if each.configuration.experiment == kind]
         for kind in ("stopping", "limit", "learning")
     )
-    sections = {
-        "Episodes until it stops": tables.stopping_times([*stopped, *limits], refused),
-        "Value gap at the end": tables.final_measures("value_gap", panels, learned),
-        "Regret at the end": tables.final_measures("regret", panels, learned),
-        "The paper's orderings": tables.claims(stopped, panels, learned),
-        "Time": tables.times(results),
-    }
+    sections = {}
+    if "stopping_times" in parts:
+        sections["Episodes until it stops"] = tables.stopping_times([*stopped, *limits], refused)
+    for measure, title in _MEASURES.items():
+        if measure in parts:
+            sections[title] = tables.final_measures(measure, panels, learned)
+    sections["The paper's orderings"] = tables.claims(stopped, panels, learned)
+    sections["Time"] = tables.times(results)
     text = "\n\n".join(f"## {title}\n\n{table}" for title, table in sections.items()) + "\n"
-    path = os.path.join(sweep_flags.output(), "tables.md")
+    print(text, flush=True)
+    path = os.path.join(sweep_flags.output(), f"tables{suffix}.md")
     with storage.replacing(path) as file:
         file.write(text)
-    figures.draw_all(
-        [(panel, curves.of_panel(panel, learned)) for panel in panels], os.path.join(sweep_flags.output(), "figures")
-    )
-    print(text)
-    print(f"{path} and {sweep_flags.output()}/figures after {(time.perf_counter() - start) / 60:.1f} minutes")
+    if panels and _FIGURES.value:
+        found = [(each.panel, curves.of_runs(each.panel.measure, each.runs, learned)) for each in panels]
+        for drawn in figures.draw_all(found, os.path.join(sweep_flags.output(), "figures"), f"panels{suffix}"):
+            print(drawn)
+    print(f"{path} after {(time.perf_counter() - start) / 60:.1f} minutes")
 
 
 if __name__ == "__main__":
-    sweep_flags.run_binary(main)
+    run_binary(main)

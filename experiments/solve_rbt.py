@@ -1,21 +1,21 @@
 r"""Solves Reconnaissance Blind Tic-Tac-Toe by CFR+ and writes its equilibrium; or re-checks one that was written.
 
 python -m experiments.solve_rbt                     # writes results/rbt_equilibrium.bin, the file that ships
-python -m experiments.solve_rbt --resume            # goes on after an interruption, to the same numbers
+python -m experiments.solve_rbt --resume            # resumes after an interruption, to the same numbers
 python -m experiments.solve_rbt --check             # measures the exploitability of the shipped equilibrium again
 """
 
 import math
 import pathlib
-import sys
 import time
 
 import numba
 from absl import app, flags
 
+from experiments.sweep.binary import run_binary
 from tmdp_spiel.games.rbt import cfr_plus, policy_file, tree as rbt_tree
 from tmdp_spiel.games.rbt.game import SHORT_NAME
-from tmdp_spiel.spiel.load_game import load_game
+from tmdp_spiel.openspiel.load_game import load_game
 
 _ITERATIONS = flags.DEFINE_integer(
     "iterations", 200, "CFR+ iterations in all, those of a resumed run included", lower_bound=1
@@ -38,26 +38,21 @@ _POLICY = flags.DEFINE_string("policy", str(policy_file.SHIPPED), "with --check,
 _WORST = flags.DEFINE_float("worst", 0.0025, "with --check, the largest exploitability that is accepted")
 
 
-def main(argv):
-    if len(argv) > 1:
-        raise app.UsageError(f"unexpected arguments {argv[1:]}")
+def main() -> None:
     if not math.isfinite(_TARGET.value):
         raise app.UsageError(f"--target must be a number, not {_TARGET.value}")
     if _THREADS.value:
         numba.set_num_threads(_THREADS.value)
-    try:
-        if _CHECK.value:
-            check(_POLICY.value)
-        else:
-            solve()
-    except (ValueError, OSError) as error:
-        sys.exit(f"error: {error}")
+    if _CHECK.value:
+        check(_POLICY.value)
+    else:
+        solve()
 
 
 def solve():
     checkpoint = pathlib.Path(_CHECKPOINT.value)
     if checkpoint.exists() and not _RESUME.value:
-        raise app.UsageError(f"{checkpoint} exists: pass --resume to continue from it, or delete it to begin anew")
+        raise app.UsageError(f"{checkpoint} exists: pass --resume to continue from it, or delete it to start over")
     game = load_game(_GAME.value)
     if game.get_type().short_name != SHORT_NAME:
         raise ValueError(f"--game={_GAME.value} is not {SHORT_NAME}, with or without parameters, which is solved here")
@@ -129,4 +124,4 @@ def check(path):
 
 
 if __name__ == "__main__":
-    app.run(main)
+    run_binary(main)

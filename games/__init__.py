@@ -1,3 +1,3 @@
 """Games of our own, registered with OpenSpiel; what they bring beside their rules is registered with spiel."""
 
-from tmdp_spiel.games import rbt  # noqa: F401 (registers python_rbt)
+from tmdp_spiel.games import phantom, public_action, rbt  # noqa: F401 (registers them)

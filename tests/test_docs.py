@@ -1,41 +1,194 @@
-"""The pages in docs/: what they link to is there, and their drawing is made by its script."""
+"""The documentation: links lead somewhere, its code runs, its tables and notebook are up to date."""
 
 import importlib.util
+import itertools
+import json
 import pathlib
 import re
+import types
 
 import pytest
 
 import tmdp_spiel as ts
 
 ROOT = pathlib.Path(__file__).parents[1]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
-LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
+DOCS = ROOT / "docs"
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
+USER_PAGES = [ROOT / "README.md", *DOCS.glob("*.md")]
+LINK = re.compile(r"\]\(([^)#\s]*)(#[^)\s]*)?\)")
+# Followed to the end by tests/algorithms/test_new_algorithm.py.
+TESTED_ELSEWHERE = {DOCS / "new_algorithm.md"}
+LONG = ("README.md", "tutorial.md")
+
+
+def name_of(page: pathlib.Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def python_blocks(page: pathlib.Path) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
 
 
 def without_code(text: str) -> str:
     return re.sub(r"```.*?```|`[^`\n]*`", "", text, flags=re.DOTALL)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def anchors(page: pathlib.Path) -> set[str]:
+    """The anchors of a page's headings, as Markdown renderers make them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {"#" + re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+def script(name: str) -> types.ModuleType:
+    """A script of docs/ as a module."""
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_links_lead_somewhere(page):
-    for target in LINK.findall(without_code(page.read_text(encoding="utf-8"))):
+    for target, anchor in LINK.findall(without_code(page.read_text(encoding="utf-8"))):
         if "://" not in target:
-            assert (page.parent / target).exists(), f"{page.name} links to {target}, which is not there"
+            linked = page.parent / target if target else page
+            assert linked.exists(), f"{name_of(page)} links to {target}, which is not there"
+            assert not anchor or anchor in anchors(linked), f"{name_of(page)} links to {target}{anchor}"
 
 
 def test_the_index_names_every_page():
-    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
-    for page in (ROOT / "docs").glob("*.md"):
-        assert page.name == "index.md" or f"({page.name})" in index, f"docs/index.md does not link to {page.name}"
+    index = (DOCS / "index.md").read_text(encoding="utf-8")
+    site = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    for page in DOCS.rglob("*.md"):
+        name = str(page.relative_to(DOCS))
+        assert name == "index.md" or f"({name})" in index, f"docs/index.md does not link to {name}"
+        assert f": {name}\n" in site, f"{name} is not in the navigation of mkdocs.yml"
+
+
+def cheap(source: str) -> str:
+    """The same code with small budgets."""
+    source = re.sub(r"seconds=\d+", "seconds=1", source)
+    source = re.sub(r"ts\.equilibrium\((\w+)\)", r"ts.equilibrium(\1, iterations=20)", source)
+    return re.sub(r"\b\d{1,3}(_000)+\b", lambda number: str(min(int(number[0]), 2_000)), source)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=name_of(page), marks=pytest.mark.slow if page.name in LONG else ())
+        for page in PAGES
+        if python_blocks(page) and page not in TESTED_ELSEWHERE
+    ],
+)
+def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names: dict = {"__name__": "__main__"}
+    for block in python_blocks(page):
+        exec(compile(cheap(block), name_of(page), "exec"), names)
+    printed = capsys.readouterr().out
+    if page.name == "README.md":
+        assert "exploitability" in printed and "epsilon-best response" in printed
+        assert (tmp_path / "report.html").stat().st_size > 10_000
+        assert names["agent"].player_id == 0 and len(names["policy"].states) == names["mdp"].tree.num_states
+    if page.name == "tutorial.md":
+        assert "responses against Cautious" in printed and "responses against ismcts" in printed
+        assert "exactly" in printed and "grew to" in printed
+
+
+def test_the_notebook_is_made_from_the_tutorial():
+    maker = script("make_notebook")
+    stored = json.loads(maker.TARGET.read_text(encoding="utf-8"))["cells"]
+    code = [cell for cell in stored if cell["cell_type"] == "code"]
+    assert all(cell["execution_count"] for cell in code) and sum(bool(cell["outputs"]) for cell in code) >= 4
+    for cell in code:
+        cell |= {"execution_count": None, "outputs": []}
+    assert stored == maker.cells(maker.SOURCE.read_text(encoding="utf-8")), "run python docs/make_notebook.py"
+
+
+def test_running_cells_stores_what_they_print():
+    maker = script("make_notebook")
+    document = maker.cells("Text.\n\n```python\nx = 1\n```\n\n```python\nprint(x)\n```\n")
+    maker.run(document)
+    assert [cell["cell_type"] for cell in document] == ["markdown", "code", "code"]
+    assert document[1]["outputs"] == [] and document[2]["outputs"][0]["text"] == "1\n"
+
+
+@pytest.fixture(scope="module")
+def make_results():
+    return script("make_results")
+
+
+def test_the_results_are_those_of_the_stored_runs(make_results):
+    page = make_results.PAGE.read_text(encoding="utf-8")
+    assert set(re.findall(r"<!-- table: (\w+) -->", page)) == set(make_results.TABLES)
+    assert make_results.filled(page) == page, "run python docs/make_results.py"
+
+
+def test_a_changed_table_is_noticed(make_results):
+    page = make_results.PAGE.read_text(encoding="utf-8")
+    one = re.search(r"<!-- table: regret -->\n.*?<!-- end -->", page, re.DOTALL).group(0)
+    changed = one.replace("0.0", "0.1", 1)
+    assert changed != one and make_results.filled(changed) == one
+
+
+def test_a_damaged_archive_is_refused(make_results, tmp_path, monkeypatch):
+    import lzma
+
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "broken.jsonl.xz").write_bytes(lzma.compress(b"00\n{}"))
+    monkeypatch.setattr(make_results, "HERE", tmp_path)
+    with pytest.raises(ValueError, match="checksum"):
+        make_results.stored_runs("broken")
+
+
+def test_the_prose_about_learners_has_no_figures_that_the_results_lack():
+    """Two digits are enough: figures in the prose are rounded ones of the tables."""
+    prose = "".join(
+        line for line in (DOCS / "learners.md").read_text("utf-8").splitlines(True) if not line.startswith("|")
+    )
+    tables = {
+        float(each) for each in re.findall(r"(?<![\d,.])0\.\d+", (DOCS / "results.md").read_text(encoding="utf-8"))
+    }
+    for figure in re.findall(r"gap stays near (0\.\d+)", prose):
+        assert any(abs(float(figure) - each) < 0.02 for each in tables)
+    assert not re.findall(r"\b0\.\d{3,}\b", prose), "exact figures belong into docs/results.md"
+
+
+def test_users_need_not_read_too_much():
+    words = {page.name: len(page.read_text(encoding="utf-8").split()) for page in USER_PAGES}
+    assert sum(words.values()) - words["theory.md"] < 15_000
+
+
+def test_the_reference_has_every_public_name():
+    listed = re.findall(r"^::: (\S+)$", (DOCS / "api.md").read_text(encoding="utf-8"), re.MULTILINE)
+    public = {}
+    for name in ts.__all__:
+        value = getattr(ts, name)
+        if isinstance(value, types.ModuleType):
+            public[value.__name__] = name
+        elif not isinstance(value, str):
+            public[f"{value.__module__}.{value.__qualname__}"] = name
+    assert set(listed) == set(public), "docs/api.md lists what is not public, or lacks what is"
+    assert len(listed) == len(set(listed))
+
+
+def test_the_citation_has_the_version():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {ts.__version__}\n" in citation
+
+
+def test_the_changelog_says_everything_once():
+    """No two entries of a version name mostly the same things."""
+    for version in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split("\n## ")[1:]:
+        entries = [set(re.findall(r"`([^`]+)`", entry)) for entry in version.split("\n- ")[1:]]
+        for one, other in itertools.combinations(entries, 2):
+            assert len(one | other) < 4 or len(one & other) <= len(one | other) / 2, one & other
 
 
 @pytest.fixture(scope="module")
 def draw_concepts():
-    spec = importlib.util.spec_from_file_location("draw_concepts", ROOT / "docs" / "draw_concepts.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script("draw_concepts")
 
 
 def test_the_drawing_marks_what_the_plan_plays(draw_concepts, mdp_of):
@@ -52,3 +205,8 @@ def test_the_picture_of_the_concepts_is_drawn(draw_concepts, tmp_path):
     assert draw_concepts.outcomes_text(mdp, 1) == "−2: 1/6\n+1: 1/6"
     draw_concepts.draw(mdp, mdp.best_response()[1], tmp_path / "concepts.png")
     assert (tmp_path / "concepts.png").stat().st_size > 10_000
+
+
+def test_modules_of_a_call_are_counted():
+    found = script("count_modules").modules_of(lambda: ts.load_game("kuhn"))
+    assert "tmdp_spiel/openspiel/load_game.py" in found and not any("algorithms" in each for each in found)

@@ -73,4 +73,4 @@ def test_the_checkout_imports_from_its_root_beside_an_installed_wheel():
 def test_the_command_is_installed(wheel):
     archive = zipfile.ZipFile(wheel)
     entries = next(name for name in archive.namelist() if name.endswith("entry_points.txt"))
-    assert "tmdp-exploit = tmdp_spiel.spiel.exploit.command:main" in archive.read(entries).decode()
+    assert "tmdp-exploit = tmdp_spiel.exploit.command:main" in archive.read(entries).decode()

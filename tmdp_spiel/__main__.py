@@ -7,9 +7,9 @@ print(
 
   tmdp-exploit --game=leduc --opponent=my_policy.json --report=report.html
   tmdp-exploit --game=leduc --opponent=my_module:MyBot --seconds=60
-  tmdp-exploit --helpfull                                   all flags
+  tmdp-exploit --help                                       all flags
 
 In Python: import tmdp_spiel as ts; print(ts.exploit("leduc", my_policy_or_bot)); help(ts) lists the rest.
-From a checkout, python -m experiments.<name> --help: learn, exploit, compare_solvers, reproduce, stopping_times,
-value_gap, regret, plot, coverage, benchmark, episode_cost, solve_rbt, play_rbt."""
+From a checkout, python -m experiments.<name> --help: reproduce (the paper), learn, compare, exploit, interval,
+solve_rbt, play_rbt; more in the folders examples, benchmarks, research, stress."""
 )

@@ -1,41 +1,47 @@
 """The orderings that the paper claims, as data."""
 
-# smaller, larger: what the paper says stops earlier, or has the smaller value gap or regret at the end.
+from __future__ import annotations
+
+import typing
+
+
+class StoppingClaim(typing.NamedTuple):
+    """On that game, `smaller` stops after fewer episodes than `larger`."""
+
+    claim: str
+    game: str
+    smaller: str
+    larger: str
+
+
+class CurveClaim(typing.NamedTuple):
+    """In each of these panels, `smaller` has the smaller value gap or regret at the end than `larger`."""
+
+    claim: str
+    panels: str
+    smaller: str
+    larger: str
+
+
 STOPPING_CLAIMS = (
-    {"claim": "LUCB first on 3 cards", "game": "kuhn", "smaller": "LUCB", "larger": "LUCBT"},
-    {"claim": "LUCB first on 3 cards", "game": "kuhn", "smaller": "LUCB", "larger": "LUCBTUniform"},
-    {
-        "claim": "LUCB-T-Uniform ahead of LUCB-T on 3 cards",
-        "game": "kuhn",
-        "smaller": "LUCBTUniform",
-        "larger": "LUCBT",
-    },
-    {"claim": "the tree variants ahead on 5 cards", "game": "kuhn5", "smaller": "LUCBT", "larger": "LUCB"},
-    {"claim": "the tree variants ahead on 5 cards", "game": "kuhn5", "smaller": "LUCBTUniform", "larger": "LUCB"},
-    {"claim": "LUCB-T-Uniform behind LUCB-T on 5 cards", "game": "kuhn5", "smaller": "LUCBT", "larger": "LUCBTUniform"},
+    StoppingClaim("LUCB first on 3 cards", "kuhn", "LUCB", "LUCBT"),
+    StoppingClaim("LUCB first on 3 cards", "kuhn", "LUCB", "LUCBTUniform"),
+    StoppingClaim("LUCB-T-Uniform ahead of LUCB-T on 3 cards", "kuhn", "LUCBTUniform", "LUCBT"),
+    StoppingClaim("the tree variants ahead on 5 cards", "kuhn5", "LUCBT", "LUCB"),
+    StoppingClaim("the tree variants ahead on 5 cards", "kuhn5", "LUCBTUniform", "LUCB"),
+    StoppingClaim("LUCB-T-Uniform behind LUCB-T on 5 cards", "kuhn5", "LUCBT", "LUCBTUniform"),
 )
 CURVE_CLAIMS = (
-    {"claim": "LUCB-T ahead of the PAC learners", "panels": "ab", "smaller": "LUCBT", "larger": "BPIUCRL"},
-    {"claim": "LUCB-T ahead of the PAC learners", "panels": "ab", "smaller": "LUCBT", "larger": "MDPGapE"},
-    {"claim": "LUCB-T ahead on RBT", "panels": "cd", "smaller": "LUCBT", "larger": "UCT"},
-    {"claim": "LUCB-T ahead on RBT", "panels": "cd", "smaller": "LUCBT", "larger": "OutcomeSamplingMCCFR"},
-    {"claim": "LUCB-T ahead on RBT", "panels": "cd", "smaller": "LUCBT", "larger": "OPF"},
-    {
-        "claim": "UCB-T ahead of all with guarantees",
-        "panels": "efgh",
-        "smaller": "UCBT",
-        "larger": "OutcomeSamplingMCCFR",
-    },
-    {"claim": "UCB-T ahead of all with guarantees", "panels": "efgh", "smaller": "UCBT", "larger": "OPF"},
-    {"claim": "UCT lower regret on small games", "panels": "ef", "smaller": "UCT", "larger": "UCBT"},
-    {"claim": "UCB-T ahead of UCT on large games", "panels": "gh", "smaller": "UCBT", "larger": "UCT"},
+    *(CurveClaim("LUCB-T ahead of the PAC learners", "ab", "LUCBT", other) for other in ("BPIUCRL", "MDPGapE")),
+    *(CurveClaim("LUCB-T ahead on RBT", "cd", "LUCBT", other) for other in ("UCT", "OutcomeSamplingMCCFR", "OPF")),
+    CurveClaim("UCB-T ahead of all with guarantees", "efgh", "UCBT", "OutcomeSamplingMCCFR"),
+    CurveClaim("UCB-T ahead of all with guarantees", "efgh", "UCBT", "OPF"),
+    CurveClaim("UCT lower regret on small games", "ef", "UCT", "UCBT"),
+    CurveClaim("UCB-T ahead of UCT on large games", "gh", "UCBT", "UCT"),
 )
 # The ratio of the final measures, larger / smaller, is greater on the second panel than on the first.
-LEAD_CLAIMS = (
-    {"claim": "the lead grows with the game", "panels": "eg", "smaller": "UCBT", "larger": "OutcomeSamplingMCCFR"},
-    {"claim": "the lead grows with the game", "panels": "eg", "smaller": "UCBT", "larger": "OPF"},
-    {"claim": "the lead grows with the game", "panels": "eg", "smaller": "UCBT", "larger": "UCT"},
-    {"claim": "the lead grows with the game", "panels": "fh", "smaller": "UCBT", "larger": "OutcomeSamplingMCCFR"},
-    {"claim": "the lead grows with the game", "panels": "fh", "smaller": "UCBT", "larger": "OPF"},
-    {"claim": "the lead grows with the game", "panels": "fh", "smaller": "UCBT", "larger": "UCT"},
+LEAD_CLAIMS = tuple(
+    CurveClaim("the lead grows with the game", panels, "UCBT", other)
+    for panels in ("eg", "fh")
+    for other in ("OutcomeSamplingMCCFR", "OPF", "UCT")
 )

@@ -3,23 +3,35 @@
 A new algorithm takes part in a panel once its name stands in its tuple; --algorithms runs any by name.
 """
 
+import dataclasses
+import typing
+
+from experiments.sweep.result import Measure
+
 # The eight panels of the paper's figure: the paper's algorithms first, then those it does not show.
 _DEFAULT = "BalancedLevels"
 _OURS = ("BettingUCRL", _DEFAULT)
 _LEDUC_GAP = ("LUCBT", "BPIUCRL", "MDPGapE", "LUCBTUniform", "UCBT", "UCT", "MVP", "PSRL", *_OURS)
 _RBT_GAP = ("LUCBT", "UCBT", "UCT", "OutcomeSamplingMCCFR", "OPF", "BPIUCRL", "MDPGapE", "MVP", "PSRL", *_OURS)
-_LEDUC_REGRET = ("UCBT", "UCT", "OutcomeSamplingMCCFR", "OPF", "MVP", "StrongEuler", "AMB", "PSRL", _DEFAULT)
-_RBT_REGRET = ("UCBT", "UCT", "OutcomeSamplingMCCFR", "OPF", "MVP", "StrongEuler", "AMB", "PSRL", _DEFAULT)
+_REGRET = ("UCBT", "UCT", "OutcomeSamplingMCCFR", "OPF", "MVP", "StrongEuler", "AMB", "PSRL", _DEFAULT)
+
+
+@dataclasses.dataclass(frozen=True)
+class Panel:
+    """A panel of the paper's figure: the measure of these algorithms against episodes."""
+
+    letter: str
+    measure: Measure
+    game: str
+    player: int
+    algorithms: tuple[str, ...]
+
 
 PANELS = (
-    {"panel": "a", "measure": "value_gap", "game": "leduc", "player": 0, "algorithms": _LEDUC_GAP},
-    {"panel": "b", "measure": "value_gap", "game": "leduc", "player": 1, "algorithms": _LEDUC_GAP},
-    {"panel": "c", "measure": "value_gap", "game": "rbt", "player": 0, "algorithms": _RBT_GAP},
-    {"panel": "d", "measure": "value_gap", "game": "rbt", "player": 1, "algorithms": _RBT_GAP},
-    {"panel": "e", "measure": "regret", "game": "leduc", "player": 0, "algorithms": _LEDUC_REGRET},
-    {"panel": "f", "measure": "regret", "game": "leduc", "player": 1, "algorithms": _LEDUC_REGRET},
-    {"panel": "g", "measure": "regret", "game": "rbt", "player": 0, "algorithms": _RBT_REGRET},
-    {"panel": "h", "measure": "regret", "game": "rbt", "player": 1, "algorithms": _RBT_REGRET},
+    *(Panel("ab"[player], "value_gap", "leduc", player, _LEDUC_GAP) for player in (0, 1)),
+    *(Panel("cd"[player], "value_gap", "rbt", player, _RBT_GAP) for player in (0, 1)),
+    *(Panel("ef"[player], "regret", "leduc", player, _REGRET) for player in (0, 1)),
+    *(Panel("gh"[player], "regret", "rbt", player, _REGRET) for player in (0, 1)),
 )
 
 # What a panel leaves out unless it is asked for by name, and why.
@@ -32,7 +44,8 @@ LEFT_OUT = {
 PER_DECADE = {"rbt": 5}  # measuring takes a second there
 
 # The paper's constants, by game and where they differ by player.
-_KUHN = {
+_Constants: typing.TypeAlias = dict[str, dict[str, typing.Any]]
+_KUHN: _Constants = {
     "LUCBT": {"c": 0.1},
     "UCBT": {"c": 0.1},
     "UCT": {"c": 0.5},
@@ -41,9 +54,9 @@ _KUHN = {
 }
 _KUHN_BY_PLAYER = (_KUHN, {**_KUHN, "LUCBT": {"c": 1.0}})
 _LAZY = {"PSRL": {"lazy": True}}  # else an episode costs a pass over the tree
-_LEDUC = {"UCT": {"c": 5.0}, "OutcomeSamplingMCCFR": {"epsilon": 0.1}, "OPF": {"k": 5.0}, **_LAZY}
-_RBT = {"UCT": {"c": 2.0}, "OutcomeSamplingMCCFR": {"epsilon": 0.2}, "OPF": {"k": 5.0}, **_LAZY}
-_BY_GAME = {
+_LEDUC: _Constants = {"UCT": {"c": 5.0}, "OutcomeSamplingMCCFR": {"epsilon": 0.1}, "OPF": {"k": 5.0}, **_LAZY}
+_RBT: _Constants = {"UCT": {"c": 2.0}, "OutcomeSamplingMCCFR": {"epsilon": 0.2}, "OPF": {"k": 5.0}, **_LAZY}
+_BY_GAME: dict[str, tuple[_Constants, _Constants]] = {
     "kuhn": _KUHN_BY_PLAYER,
     "kuhn5": _KUHN_BY_PLAYER,
     "leduc": (_LEDUC, _LEDUC),
@@ -51,7 +64,7 @@ _BY_GAME = {
 }
 # On every game: the simple bound, and so small an epsilon that the learners that can stop use all their episodes.
 _ENDLESS = {"epsilon": 1e-6}
-_EVERYWHERE = {
+_EVERYWHERE: _Constants = {
     "LUCB": _ENDLESS,
     "LUCBT": {"bound": "simple", "c": 1.0, **_ENDLESS},
     "LUCBTUniform": {"bound": "simple", "c": 1.0, **_ENDLESS},
@@ -68,10 +81,20 @@ def constants(game: str, player: int, algorithm: str) -> dict:
 
 
 # Stopping times: the paper's Tables 1 and 2, then what it does not have.
-STOPPING_ALGORITHMS = ("LUCB", "LUCBT", "LUCBTUniform", "BPIUCRL", "MDPGapE", "CertifiedUCRL", "BettingOnDifferences")
+STOPPING_ALGORITHMS = (
+    "LUCB",
+    "LUCBT",
+    "LUCBTUniform",
+    "BPIUCRL",
+    "MDPGapE",
+    "MOCA",
+    "CertifiedUCRL",
+    "BettingOnDifferences",
+)
 STOPPING_GAMES = ("kuhn", "kuhn5", "leduc")
 TOLERANCES = (0.05, 0.1)  # epsilon = delta
 UNIONS = ("paper", "tight")
+BEST_UNION = "best"  # LUCB-T alone has it
 
 # After how many episodes a run that has not stopped is given up; elsewhere all of them stop.
 GIVE_UP_AFTER = {
@@ -79,6 +102,8 @@ GIVE_UP_AFTER = {
     ("leduc", "LUCBTUniform"): 20_000,  # an episode costs a pass over the tree for each distinct count
     ("leduc", "BPIUCRL"): 1_000_000,
     ("leduc", "MDPGapE"): 1_000_000,
+    # Its constants ask for more than 10^12 episodes before anything is eliminated.
+    **{(game, "MOCA"): 5_000 for game in STOPPING_GAMES},
 }
 
 # The paper's figures: millions of episodes by (player, algorithm, game, tolerance), and the standard error in percent.
@@ -96,31 +121,58 @@ PAPER_STOPPING_TIMES = {
     (*row, *column): figure for row, figures in _PAPER_ROWS.items() for column, figure in zip(_PAPER_COLUMNS, figures)
 }
 
-# How much of it: runs of a setting and episodes of a run. The paper has 10 runs on Kuhn, 50 on Leduc and 25 on RBT.
+
+@dataclasses.dataclass(frozen=True)
+class StoppingSize:
+    """How much of the stopping times: runs of a setting, tolerances and games."""
+
+    runs: int
+    tolerances: tuple[float, ...]
+    games: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class CurveSize:
+    """How much of the learning curves on a game: runs of an algorithm, and episodes of a run."""
+
+    runs: int
+    episodes: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Scale:
+    """How much of everything; curves: by game."""
+
+    stopping: StoppingSize
+    curves: dict[str, CurveSize]
+
+
+# The paper has 10 runs on Kuhn, 50 on Leduc and 25 on RBT.
 SCALES = {
-    "full": {
-        "stopping": {"runs": 10, "tolerances": TOLERANCES, "games": STOPPING_GAMES},
-        "leduc": {"runs": 50, "episodes": 1_000_000},
-        "rbt": {"runs": 25, "episodes": 1_000_000},
-    },
-    "medium": {
-        "stopping": {"runs": 10, "tolerances": (0.1,), "games": ("kuhn", "kuhn5")},
-        "leduc": {"runs": 10, "episodes": 200_000},
-        "rbt": {"runs": 6, "episodes": 100_000},
-    },
-    "small": {
-        "stopping": {"runs": 2, "tolerances": (0.1,), "games": ("kuhn", "kuhn5")},
-        "leduc": {"runs": 6, "episodes": 20_000},
-        "rbt": {"runs": 2, "episodes": 1_000},
-    },
+    "full": Scale(
+        StoppingSize(10, TOLERANCES, STOPPING_GAMES),
+        {"leduc": CurveSize(50, 1_000_000), "rbt": CurveSize(25, 1_000_000)},
+    ),
+    "medium": Scale(
+        StoppingSize(10, (0.1,), GAMES_OF_THE_PAPER),
+        {"leduc": CurveSize(10, 200_000), "rbt": CurveSize(6, 100_000)},
+    ),
+    "small": Scale(
+        StoppingSize(2, (0.1,), GAMES_OF_THE_PAPER),
+        {"leduc": CurveSize(6, 20_000), "rbt": CurveSize(2, 1_000)},
+    ),
 }
 
 
-def scaled(fraction: float) -> dict:
+def scaled(fraction: float) -> Scale:
     """That fraction of the runs of "full", at least 2, and of its episodes, at least 1,000."""
-    sizes = {game: dict(size) for game, size in SCALES["full"].items()}
-    for size in sizes.values():
-        size["runs"] = max(2, round(fraction * size["runs"]))
-        if "episodes" in size:
-            size["episodes"] = max(1000, round(fraction * size["episodes"]))
-    return sizes
+
+    def runs(number: int) -> int:
+        return max(2, round(fraction * number))
+
+    full = SCALES["full"]
+    curves = {
+        game: CurveSize(runs(size.runs), max(1000, round(fraction * size.episodes)))
+        for game, size in full.curves.items()
+    }
+    return Scale(dataclasses.replace(full.stopping, runs=runs(full.stopping.runs)), curves)

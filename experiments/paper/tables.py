@@ -1,30 +1,34 @@
 """Markdown tables: the paper's figures beside ours, final measures, and the verdict on every ordering."""
 
 import collections
+from collections.abc import Sequence
 
 import numpy as np
 
 from experiments.paper import claims as claimed, orderings, settings
+from experiments.paper.flags import PanelRuns
 from experiments.sweep import curves
-from experiments.sweep.names import label, seat
+from experiments.sweep.configuration import Configuration
+from experiments.sweep.names import label, player_name
+from experiments.sweep.result import Learning, Limit, Measure, Result, Stopping
 from experiments.sweep.tables import markdown, mean_and_error, three_digits
 
-_MEASURES = {"value_gap": "Value gap of the recommended policy", "regret": "Regret"}
+_MEASURES: dict[Measure, str] = {"value_gap": "Value gap of the recommended policy", "regret": "Regret"}
 
 
-def stopping_times(results: list[dict], refused: list[dict] = ()) -> str:
+def stopping_times(results: Sequence[Result], refused: Sequence[Configuration] = ()) -> str:
     """Episodes until the learner stops; the last column over all runs of the row. refused: configurations."""
-    groups = collections.defaultdict(lambda: collections.defaultdict(list))
+    groups: dict = collections.defaultdict(lambda: collections.defaultdict(list))
     for asked, outcome in [
-        *((each["configuration"], each["outcome"]) for each in results),
+        *((each.configuration, each.outcome) for each in results),
         *((each, None) for each in refused),
     ]:
-        group = groups[asked["player"], asked["algorithm"]]
-        group[_union(asked), asked["game"], asked["hyper_parameters"]["epsilon"]].append(outcome)
+        group = groups[asked.player, asked.algorithm]
+        group[_union(asked), asked.game, asked.hyper_parameters["epsilon"]].append(outcome)
     columns = sorted({cell[1:] for group in groups.values() for cell in group})
     rows = []
     for (player, algorithm), group in sorted(groups.items(), key=lambda each: each[0][0]):
-        row = [seat(player), label(algorithm)]
+        row = [player_name(player), label(algorithm)]
         papers = [_paper_figure(player, algorithm, *column) for column in columns]
         if any(each != "—" for each in papers):
             rows.append([*row, "*the paper*", *papers, ""])
@@ -35,8 +39,8 @@ def stopping_times(results: list[dict], refused: list[dict] = ()) -> str:
     return markdown(["player", "algorithm", "union", *titles, "largest gap / epsilon"], rows)
 
 
-def _union(asked: dict) -> str:
-    return asked["hyper_parameters"].get("union", "none")
+def _union(asked: Configuration) -> str:
+    return asked.hyper_parameters.get("union", "none")
 
 
 def _paper_figure(*cell) -> str:
@@ -48,31 +52,33 @@ def _paper_figure(*cell) -> str:
 
 def _largest_gap(columns, cells) -> str:
     gaps = [
-        each["gap"] / epsilon for (_, epsilon), runs in zip(columns, cells) for each in runs if each and "gap" in each
+        each.gap / epsilon for (_, epsilon), runs in zip(columns, cells) for each in runs if isinstance(each, Stopping)
     ]
     return f"{max(gaps):.3f}" if gaps else ""
 
 
-def _episodes(outcomes: list[dict | None]) -> str:
-    if not outcomes:
+def _episodes(found: list[Stopping | Limit | None]) -> str:
+    """A cell; found: the outcomes of its runs, None for what is refused."""
+    if not found:
         return "—"
-    if outcomes[0] is None:
+    if isinstance(found[0], Limit):
+        return _reference(found[0])
+    outcomes = [each for each in found if isinstance(each, Stopping)]
+    if not outcomes:
         return "refused"
-    if "least" in outcomes[0]:
-        return _reference(**outcomes[0])
-    given_up = [each for each in outcomes if not each["stopped"]]
+    given_up = [each for each in outcomes if not each.stopped]
     if given_up:
         return _given_up(given_up, len(outcomes))
-    episodes = np.array([each["episodes"] for each in outcomes])
+    episodes = np.array([each.episodes for each in outcomes])
     error = curves.standard_error(episodes)
     percent = "" if np.isnan(error) else f" ± {100 * error / episodes.mean():.1f}%"
     return f"{_whole(episodes.mean())}{percent}"
 
 
-def _reference(least: float, most: float, for_every_answer: bool) -> str:
-    if for_every_answer:
-        return f"{_whole(least)} to {_whole(most)}"
-    return f"at most {_whole(most)}; at least {_whole(least)} if the answer is the best response"
+def _reference(limit: Limit) -> str:
+    if limit.for_every_answer:
+        return f"{_whole(limit.least)} to {_whole(limit.most)}"
+    return f"at most {_whole(limit.most)}; at least {_whole(limit.least)} if the answer is the best response"
 
 
 def _whole(number: float) -> str:
@@ -80,19 +86,19 @@ def _whole(number: float) -> str:
     return f"{float(f'{number:.3g}'):,.{three_digits(number)}f}"
 
 
-def _given_up(outcomes: list[dict], runs: int) -> str:
+def _given_up(outcomes: list[Stopping], runs: int) -> str:
     """How many of the runs, after how many episodes, and the mean width that remained, where the learner knows it."""
     number = "" if len(outcomes) == runs else f"{len(outcomes)} of {runs} "
-    widths = [each["width"] for each in outcomes if each["width"] is not None]
+    widths = [each.width for each in outcomes if each.width is not None]
     remaining = f", remaining width {np.mean(widths):.3f}" if widths else ""
-    return f"{number}given up after {outcomes[0]['episodes']:,} episodes{remaining}"
+    return f"{number}given up after {outcomes[0].episodes:,} episodes{remaining}"
 
 
-def final_measures(measure: str, panels: list[dict], results: list[dict]) -> str:
+def final_measures(measure: Measure, panels: list[PanelRuns], results: list[Result[Learning]]) -> str:
     """The measure at the last episode, in the game's utility units: mean ± standard error over the runs."""
-    panels = [panel for panel in panels if panel["measure"] == measure]
-    found = [curves.of_panel(panel, results) for panel in panels]
-    algorithms = list(dict.fromkeys(name for panel in panels for name in panel["curves"]))
+    panels = [each for each in panels if each.panel.measure == measure]
+    found = [curves.of_runs(measure, each.runs, results) for each in panels]
+    algorithms = list(dict.fromkeys(name for each in panels for name in each.runs))
     rows = []
     for algorithm in algorithms:
         row = [label(algorithm)]
@@ -105,8 +111,12 @@ def final_measures(measure: str, panels: list[dict], results: list[dict]) -> str
                 early = "" if curve.episode[-1] == longest else f" after {curve.episode[-1]:,}"
                 row.append(mean_and_error(curve.values[:, -1]) + early)
         rows.append(row)
-    header = [f"{panel['game']} {seat(panel['player'])} ({_extent(each)})" for panel, each in zip(panels, found)]
+    header = [f"{_where(each.panel)} ({_extent(curves_of)})" for each, curves_of in zip(panels, found)]
     return markdown([_MEASURES[measure], *header], rows)
+
+
+def _where(panel: settings.Panel) -> str:
+    return f"{panel.game} {player_name(panel.player)}"
 
 
 def _extent(found: dict[str, curves.Curve]) -> str:
@@ -117,27 +127,27 @@ def _extent(found: dict[str, curves.Curve]) -> str:
     return f"{number} runs of {max(curve.episode[-1] for curve in found.values()):,} episodes"
 
 
-def claims(stopping: list[dict], panels: list[dict], results: list[dict]) -> str:
+def claims(stopping: list[Result[Stopping]], panels: list[PanelRuns], results: list[Result[Learning]]) -> str:
     """Each ordering that the paper claims, tested."""
     rows = _stopping_rows(stopping)
-    found = {panel["panel"]: curves.of_panel(panel, results) for panel in panels}
-    where = {panel["panel"]: f"{panel['game']} {seat(panel['player'])}" for panel in settings.PANELS}
+    found = {each.panel.letter: curves.of_runs(each.panel.measure, each.runs, results) for each in panels}
+    where = {panel.letter: _where(panel) for panel in settings.PANELS}
     for claim in claimed.CURVE_CLAIMS:
-        for letter in claim["panels"]:
+        for letter in claim.panels:
             pair = _pair(found.get(letter, {}), claim)
             if pair:
                 rows.append(_row(claim, f"{where[letter]} ({letter})", *(each.final for each in pair)))
     for claim in claimed.LEAD_CLAIMS:
-        games = [_pair(found.get(letter, {}), claim) for letter in claim["panels"]]
+        games = [_pair(found.get(letter, {}), claim) for letter in claim.panels]
         if all(games):
-            finals = [tuple(each.final for each in game) for game in games]
+            finals = [(smaller.final, larger.final) for smaller, larger in games]
             verdict = orderings.compare_leads(*finals)
             ratios = [np.mean(list(larger.values())) / np.mean(list(smaller.values())) for smaller, larger in finals]
             rows.append(
                 [
-                    claim["claim"],
-                    " and ".join(where[letter] for letter in claim["panels"]),
-                    f"{label(claim['larger'])} / {label(claim['smaller'])}",
+                    claim.claim,
+                    " and ".join(where[letter] for letter in claim.panels),
+                    f"{label(claim.larger)} / {label(claim.smaller)}",
                     f"{ratios[0]:.3g} to {ratios[1]:.3g}",
                     f"{verdict.p:.2g}",
                     str(verdict),
@@ -146,58 +156,58 @@ def claims(stopping: list[dict], panels: list[dict], results: list[dict]) -> str
     return markdown(["the paper's claim", "where", "smaller < larger", "means", "p", "verdict"], rows)
 
 
-def _pair(found: dict[str, curves.Curve], claim: dict) -> list[curves.Curve]:
+def _pair(found: dict[str, curves.Curve], claim: claimed.CurveClaim) -> list[curves.Curve]:
     """Both sides of a claim, if both have runs, and of as many episodes."""
-    pair = [found[claim[side]] for side in ("smaller", "larger") if claim[side] in found]
+    pair = [found[side] for side in (claim.smaller, claim.larger) if side in found]
     return pair if len(pair) == 2 and pair[0].episode[-1] == pair[1].episode[-1] else []
 
 
-def _stopping_rows(results: list[dict]) -> list[list[str]]:
+def _stopping_rows(results: list[Result[Stopping]]) -> list[list[str]]:
     """The claims about stopping times, where all runs of both sides stopped."""
-    times, given_up = collections.defaultdict(dict), set()
+    times: dict[tuple, dict] = collections.defaultdict(dict)
+    given_up = set()
     for result in results:
-        asked, outcome = result["configuration"], result["outcome"]
-        tolerance = asked["hyper_parameters"]["epsilon"]
-        setting = asked["game"], asked["player"], tolerance, asked["algorithm"], _union(asked)
-        times[setting][asked["seed"]] = outcome["episodes"] / 1e6
-        if not outcome["stopped"]:
+        asked, outcome = result.configuration, result.outcome
+        setting = asked.game, asked.player, asked.hyper_parameters["epsilon"], asked.algorithm, _union(asked)
+        times[setting][asked.seed] = outcome.episodes / 1e6
+        if not outcome.stopped:
             given_up.add(setting)
     rows = []
     for claim in claimed.STOPPING_CLAIMS:
         for game, player, tolerance in sorted({setting[:3] for setting in times}):
             for union in settings.UNIONS:
                 pair = [
-                    (game, player, tolerance, claim[side], "none" if claim[side] == "LUCB" else union)
-                    for side in ("smaller", "larger")
+                    (game, player, tolerance, side, "none" if side == "LUCB" else union)
+                    for side in (claim.smaller, claim.larger)
                 ]
-                if game == claim["game"] and times.keys() >= set(pair) and given_up.isdisjoint(pair):
-                    where = f"{game} {seat(player)}, {tolerance:g}, union {union}"
+                if game == claim.game and times.keys() >= set(pair) and given_up.isdisjoint(pair):
+                    where = f"{game} {player_name(player)}, {tolerance:g}, union {union}"
                     rows.append(_row(claim, where, *(times[each] for each in pair)))
     return rows
 
 
-def _row(claim: dict, where: str, smaller: dict, larger: dict) -> list[str]:
+def _row(claim: claimed.StoppingClaim | claimed.CurveClaim, where: str, smaller: dict, larger: dict) -> list[str]:
     verdict = orderings.compare(smaller, larger)
     means = [np.mean([values[seed] for seed in sorted(smaller.keys() & larger.keys())]) for values in (smaller, larger)]
     return [
-        claim["claim"],
+        claim.claim,
         where,
-        f"{label(claim['smaller'])} < {label(claim['larger'])}",
+        f"{label(claim.smaller)} < {label(claim.larger)}",
         f"{means[0]:.4g}, {means[1]:.4g}",
         f"{verdict.p:.2g}",
         str(verdict),
     ]
 
 
-def times(results: list[dict]) -> str:
+def times(results: list[Result]) -> str:
     """Seconds of a run, summed over its pieces by the clock: mean, and all runs together."""
     seconds = collections.defaultdict(list)
     for result in results:
-        asked = result["configuration"]
-        seconds[asked["game"], asked["player"], asked["algorithm"]].append(result["timing"]["seconds"])
+        asked = result.configuration
+        seconds[asked.game, asked.player, asked.algorithm].append(result.timing.seconds)
     rows = [
         [
-            f"{game} {seat(player)}",
+            f"{game} {player_name(player)}",
             label(algorithm),
             f"{len(each)}",
             f"{np.mean(each):.2f}",

@@ -1,25 +1,26 @@
 """Many runs in one small file: what a table or figure needs of them, checked as a whole.
 
-An archive is a checked JSON document, see tmdp_spiel.trees.storage, compressed with xz: the SHA-256 of the rest, then a
+An archive is a checked JSON document, see tmdp_spiel.core.storage, compressed with xz: the SHA-256 of the rest, then a
 run a line, in the order of their configurations. Equal runs give equal bytes. Of the numbers measured six digits
 are kept, of the timing the seconds of the run, with and without measuring.
 """
 
+import dataclasses
 import hashlib
 import json
 import lzma
 import pathlib
 from collections.abc import Iterable
 
-from experiments.sweep.configuration import key
-from tmdp_spiel.trees import storage
+from experiments.sweep.result import Result, Timing
+from tmdp_spiel.core import storage
 
 _DIGITS = 6
 
 
-def pack(results: Iterable[dict], path) -> int:
-    """Writes an archive, whole or not at all; returns how many runs it holds."""
-    lines = {key(each["configuration"]): json.dumps(_compact(each), sort_keys=True) for each in results}
+def pack(results: Iterable[Result], path) -> int:
+    """Writes an archive atomically; returns how many runs it holds."""
+    lines = {each.configuration.key: json.dumps(_compact(each), sort_keys=True) for each in results}
     body = "\n".join(line for _, line in sorted(lines.items()))
     text = f"{hashlib.sha256(body.encode()).hexdigest()}\n{body}"
     with storage.replacing(path, "wb") as file:
@@ -27,26 +28,26 @@ def pack(results: Iterable[dict], path) -> int:
     return len(lines)
 
 
-def unpack(path) -> list[dict]:
-    """The runs of an archive; ValueError if it was damaged."""
+def unpack(path) -> list[Result]:
+    """The runs of an archive; ValueError if it was damaged, or holds something else."""
     try:
         checksum, _, body = lzma.decompress(pathlib.Path(path).read_bytes()).decode().partition("\n")
     except (lzma.LZMAError, UnicodeDecodeError):
         checksum, body = "", ""
     if hashlib.sha256(body.encode()).hexdigest() != checksum:
         raise ValueError(f"{path} is not an archive of runs, or is truncated or was altered")
-    return [json.loads(line) for line in body.splitlines()]
+    return [Result.from_json(json.loads(line)) for line in body.splitlines()]
 
 
-def _compact(result: dict) -> dict:
-    timing = {name: result["timing"][name] for name in ("seconds", "measured_after") if name in result["timing"]}
-    timing["measured_after"] = timing.get("measured_after", [])[-1:]
-    return {**result, "outcome": _rounded(result["outcome"]), "timing": _rounded(timing)}
+def _compact(result: Result) -> dict:
+    timing = Timing(result.timing.seconds, result.timing.measured_after[-1:])
+    data = dataclasses.replace(result, timing=timing).to_json()
+    return {**data, "outcome": _rounded(data["outcome"]), "timing": _rounded(data["timing"])}
 
 
 def _rounded(value):
     if isinstance(value, dict):
         return {name: _rounded(each) for name, each in value.items()}
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [_rounded(each) for each in value]
     return float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else value

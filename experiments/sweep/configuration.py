@@ -1,18 +1,70 @@
-"""What a run is asked to be, as data in JSON: everything that its result depends on but the code."""
+"""What a run is asked to be: everything that its result depends on but the code."""
 
+import dataclasses
 import functools
 import inspect
 import json
+import typing
 
 import numpy as np
 
 import tmdp_spiel as ts
+from experiments.sweep.names import player_name
 from tmdp_spiel.algorithms import hyper_parameters as learners_own
 from tmdp_spiel.algorithms.catalogue import catalogue
-from tmdp_spiel.spiel.enumerations import enumeration_of
-from tmdp_spiel.spiel.equilibrium import DEFAULT_ITERATIONS
+from tmdp_spiel.openspiel.equilibrium import DEFAULT_ITERATIONS
+from tmdp_spiel.openspiel.registry import enumeration_of
 
 _DECADES = 4
+
+
+@dataclasses.dataclass(frozen=True)
+class Problem:
+    """A game, the player that learns, and what the others are fixed at.
+
+    opponent: "cfr+" after the given number of iterations; "shipped", the game's own equilibrium; or "uniform".
+    """
+
+    game: str
+    player: int
+    opponent: str = "cfr+"
+    iterations: int | None = DEFAULT_ITERATIONS
+
+
+@dataclasses.dataclass(frozen=True)
+class Configuration:
+    """One run. In JSON, an object of these fields; see `configuration` for what they mean."""
+
+    experiment: str
+    game: str
+    player: int
+    opponent: str
+    iterations: int | None
+    algorithm: str
+    hyper_parameters: dict[str, typing.Any]
+    episodes: int | None
+    seconds: float | None
+    measured_per_decade: int
+    seed: int
+
+    @functools.cached_property
+    def key(self) -> str:
+        """The same for equal configurations, also after a journey through JSON."""
+        return json.dumps(dataclasses.asdict(self), sort_keys=True)
+
+    @functools.cached_property
+    def kind(self) -> str:
+        """The same for runs that differ in the seed alone."""
+        return json.dumps({**dataclasses.asdict(self), "seed": None}, sort_keys=True)
+
+    @property
+    def problem(self) -> Problem:
+        return Problem(self.game, self.player, self.opponent, self.iterations)
+
+    @property
+    def title(self) -> str:
+        """The algorithm and the problem, in words."""
+        return f"{self.algorithm} on {self.game}, player {player_name(self.player)}"
 
 
 def configuration(
@@ -20,55 +72,44 @@ def configuration(
     game: str,
     player: int,
     algorithm: str,
-    hyper_parameters: dict,
+    hyper_parameters: dict[str, typing.Any],
     seed: int,
     episodes: int | None = None,
     *,
     opponent: str = "cfr+",
-    iterations: int = DEFAULT_ITERATIONS,
+    iterations: int | None = DEFAULT_ITERATIONS,
     per_decade: int = 10,
     seconds: float | None = None,
-) -> dict:
+) -> Configuration:
     """Hyper-parameters that are not given stand at their defaults.
 
-    experiment: "learning", so many episodes measured on the way; "stopping", as many as it takes, or `episodes` at
-    most; "limit", no episodes but the asymptotic reference; or what the binary that carries it out calls it.
-    opponent: "cfr+", solved in so many iterations unless the game ships an equilibrium, or "uniform". per_decade: how
-    often a run is measured while its episodes grow tenfold. seconds: the longest that it may take, if not as long as
-    it takes.
+    experiment: one of result.OUTCOMES: "learning", the given number of episodes measured on the way; "stopping", as
+    many as it takes, or `episodes` at most; "limit", no episodes but the asymptotic reference; "responding" and "cost",
+    see the benchmarks.
+    opponent: "cfr+", solved in the given number of iterations unless the game ships an equilibrium, or "uniform".
+    per_decade: how often a run is measured while its episodes grow tenfold. seconds: the longest that it may take, if
+    not as long as it takes.
     """
     if opponent == "cfr+" and _ships_equilibrium(game):
         opponent = "shipped"
-    return {
-        "experiment": experiment,
-        "game": game,
-        "player": player,
-        "opponent": opponent,
-        "iterations": iterations if opponent == "cfr+" else None,
-        "algorithm": algorithm,
-        "hyper_parameters": default_hyper_parameters(algorithm) | hyper_parameters,
-        "episodes": episodes,
-        "seconds": seconds,
-        "measured_per_decade": per_decade,
-        "seed": seed,
-    }
+    return Configuration(
+        experiment=experiment,
+        game=game,
+        player=player,
+        opponent=opponent,
+        iterations=iterations if opponent == "cfr+" else None,
+        algorithm=algorithm,
+        hyper_parameters=default_hyper_parameters(algorithm) | hyper_parameters,
+        episodes=episodes,
+        seconds=seconds,
+        measured_per_decade=per_decade,
+        seed=seed,
+    )
 
 
-def key(configuration: dict) -> str:
-    """The same for equal configurations, also after a journey through JSON."""
-    return json.dumps(configuration, sort_keys=True)
-
-
-def kind(configuration: dict) -> str:
-    """The same for runs that differ in the seed alone."""
-    return key({**configuration, "seed": None})
-
-
-def measured_at(configuration: dict) -> list[int]:
+def measured_at(episodes: int, per_decade: int) -> list[int]:
     """The episodes to measure at: the last decades, evenly spaced in the logarithm."""
-    episodes = configuration["episodes"]
-    number = _DECADES * configuration["measured_per_decade"] + 1
-    spaced = np.geomspace(max(1, episodes / 10**_DECADES), episodes, number)
+    spaced = np.geomspace(max(1, episodes / 10**_DECADES), episodes, _DECADES * per_decade + 1)
     return np.unique(np.rint(spaced).astype(int)).tolist()
 
 
@@ -77,7 +118,7 @@ def hyper_parameters_of(algorithm: str) -> dict[str, learners_own.HyperParameter
     return learners_own.hyper_parameters_of(catalogue()[algorithm]) if algorithm in catalogue() else {}
 
 
-def default_hyper_parameters(algorithm: str) -> dict:
+def default_hyper_parameters(algorithm: str) -> dict[str, typing.Any]:
     parameters = hyper_parameters_of(algorithm)
     return {name: each.default for name, each in parameters.items() if each.default is not inspect.Parameter.empty}
 

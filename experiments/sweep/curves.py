@@ -1,10 +1,12 @@
 """From stored runs to curves: one line of a panel, over its seeds."""
 
 import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from experiments.sweep.configuration import key
+from experiments.sweep.configuration import Configuration
+from experiments.sweep.result import Learning, Measure, Result
 from experiments.sweep.store import RefusedResult
 
 
@@ -39,33 +41,27 @@ def standard_error(values: np.ndarray) -> np.ndarray:
     return np.std(values, axis=0, ddof=1) / np.sqrt(len(values))
 
 
-def of_panel(panel: dict, results: list[dict]) -> dict[str, Curve]:
-    """The curves of a panel, from those of the results that it asks for; algorithms without any are absent.
-
-    panel: `measure`, and in `curves` the configurations of each algorithm.
-    """
-    found = {key(result["configuration"]): result for result in results}
+def of_runs(
+    measure: Measure, asked: Mapping[str, Sequence[Configuration]], results: Iterable[Result[Learning]]
+) -> dict[str, Curve]:
+    """The curves of the algorithms that have results; asked: the configurations of each algorithm."""
+    found = {result.configuration.key: result for result in results}
     curves = {}
-    for algorithm, asked in panel["curves"].items():
-        runs = [found[key(each)] for each in asked if key(each) in found]
+    for algorithm, configurations in asked.items():
+        runs = [found[each.key] for each in configurations if each.key in found]
         if runs:
-            curves[algorithm] = _curve(
-                algorithm, panel["measure"], sorted(runs, key=lambda result: result["configuration"]["seed"])
-            )
+            curves[algorithm] = _curve(algorithm, measure, sorted(runs, key=lambda result: result.configuration.seed))
     return curves
 
 
-def _curve(algorithm: str, measure: str, runs: list[dict]) -> Curve:
+def _curve(algorithm: str, measure: Measure, runs: list[Result[Learning]]) -> Curve:
     """Where all runs were measured: everywhere, unless the clock ended some of them early."""
-    episodes = [each["outcome"]["episode"] for each in runs]
-    common = [at for at, *others in zip(*episodes) if all(other == at for other in others)]
-    ended_by_clock = all(each["configuration"]["seconds"] is not None for each in runs)
+    episodes = [each.outcome.episode for each in runs]
+    common = [at for at, measured in enumerate(zip(*episodes)) if len(set(measured)) == 1]
+    ended_by_clock = all(each.configuration.seconds is not None for each in runs)
     if not common or (max(map(len, episodes)) > len(common) and not ended_by_clock):
         raise RefusedResult(
             f"the runs of {algorithm} were measured at different episodes; remove those that are out of date"
         )
-    values = [
-        [dict(zip(at, each["outcome"][measure]))[episode] for episode in common] for at, each in zip(episodes, runs)
-    ]
-    seeds = tuple(each["configuration"]["seed"] for each in runs)
-    return Curve(algorithm, np.array(common), np.array(values), seeds)
+    values = np.array([[each.outcome.of(measure)[at] for at in common] for each in runs])
+    return Curve(algorithm, np.array(episodes[0])[common], values, tuple(each.configuration.seed for each in runs))

@@ -12,43 +12,44 @@ from collections.abc import Callable
 
 import tmdp_spiel as ts
 from experiments.sweep import run, store
-from experiments.sweep.configuration import key, kind
-from experiments.sweep.names import title
+from experiments.sweep.binary import Stopped
+from experiments.sweep.configuration import Configuration
 from experiments.sweep.progress import Progress
 from experiments.sweep.provenance import code
-from tmdp_spiel.running import cluster
-from tmdp_spiel.spiel.enumerations import enumeration_of
+from experiments.sweep.result import Result
+from tmdp_spiel.evaluation import cluster
+from tmdp_spiel.openspiel.registry import enumeration_of
 
 _SECONDS_BETWEEN_UPDATES = 1.0
 _NO_WORKERS = (concurrent.futures.BrokenExecutor, concurrent.futures.CancelledError)
 
 
-class SweepStopped(RuntimeError):
+class SweepStopped(Stopped):
     """The sweep did not get to its end; what it finished is kept."""
 
 
 def carry_out(
-    configurations: list[dict],
+    configurations: list[Configuration],
     results: store.Store,
     *,
     processes: int = 1,
     scheduler: str | None = None,
     use_progress: bool = True,
     mix_code: bool = False,
-    perform: Callable[[dict], dict] = run.perform,
+    perform: Callable[[Configuration], Result] = run.perform,
     start_method: str = "spawn",
-) -> list[dict]:
+) -> list[Result]:
     """The results of all configurations, in their order, each found in the store or run now and kept there.
 
     perform: from a configuration to its result, in a worker. start_method: of the workers on this machine.
     """
     found = results.find_all(configurations)
-    done = {key(result["configuration"]): result for result in found}
-    wanted = {key(each): each for each in configurations}
+    done = {result.configuration.key: result for result in found}
+    wanted = {each.key: each for each in configurations}
     missing = [each for name, each in wanted.items() if name not in done]
     _check_continuation(list(done.values()), missing, mix_code)
-    games = list(dict.fromkeys(each["game"] for each in missing))
-    missing.sort(key=lambda each: (games.index(each["game"]), each["seed"]))
+    games = list(dict.fromkeys(each.game for each in missing))
+    missing.sort(key=lambda each: (games.index(each.game), each.seed))
     progress = Progress(list(done.values()), missing, use_progress)
     with _saying_how_to_go_on(results, list(wanted.values())), progress:
         if scheduler is None:
@@ -72,11 +73,11 @@ def _run_all(missing, done, results, progress, executor, perform) -> list[str]:
             for future in finished:
                 asked = waiting.pop(future)
                 try:
-                    result = done[key(asked)] = future.result()
+                    result = done[asked.key] = future.result()
                 except _NO_WORKERS:
                     raise
                 except Exception as error:
-                    failures.append(f"{title(asked)}: {type(error).__name__}: {error}")
+                    failures.append(f"{asked.title}: {type(error).__name__}: {error}")
                     progress.failed(asked)
                 else:
                     results.keep(result)
@@ -85,28 +86,28 @@ def _run_all(missing, done, results, progress, executor, perform) -> list[str]:
     return failures
 
 
-def _check_continuation(found: list[dict], missing: list[dict], mix_code: bool) -> None:
+def _check_continuation(found: list[Result], missing: list[Configuration], mix_code: bool) -> None:
     """Refuses to begin runs that could not be averaged with those that are there."""
     store.check_comparable(found, mix_code)
-    begun = {kind(each) for each in missing}
+    begun = {each.kind for each in missing}
     for result in found:
-        asked, made_by = result["configuration"], result["code"]
-        if kind(asked) in begun and not mix_code and store.version(made_by) != store.version(code()):
+        asked, made_by = result.configuration, result.code
+        if asked.kind in begun and not mix_code and store.version(made_by) != store.version(code()):
             raise store.RefusedResult(
-                f"some runs of {title(asked)}, were made by other code (revision {made_by['git_revision'][:12]}) than "
+                f"some runs of {asked.title}, were made by other code (revision {made_by['git_revision'][:12]}) than "
                 f"the missing ones would be ({code()['git_revision'][:12]}); {store.WHAT_TO_DO}"
             )
 
 
-def _fill_caches(configurations: list[dict]) -> None:
+def _fill_caches(configurations: list[Configuration]) -> None:
     """Solves for opponents, and builds the trees that games keep themselves, so that the workers open files instead."""
-    for game, player, *opponent in dict.fromkeys(run.problem_of(each) for each in configurations):
-        loaded = ts.load_game(game)
-        enumeration_of(loaded).tree_mdp(loaded, player, run.fixed_opponent(loaded, *opponent))
+    for problem in dict.fromkeys(each.problem for each in configurations):
+        game = ts.load_game(problem.game)
+        enumeration_of(game).tree_mdp(game, problem.player, run.fixed_opponent(game, problem))
 
 
 @contextlib.contextmanager
-def _saying_how_to_go_on(results: store.Store, configurations: list[dict]):
+def _saying_how_to_go_on(results: store.Store, configurations: list[Configuration]):
     """Turns Ctrl-C and the loss of the workers into a message: what is kept, and what to do."""
     try:
         yield
@@ -115,7 +116,7 @@ def _saying_how_to_go_on(results: store.Store, configurations: list[dict]):
         kept = sum(results.path(each).exists() for each in configurations)
         raise SweepStopped(
             f"{'interrupted' if interrupted else 'the workers died, perhaps for want of memory'}: {kept} of "
-            f"{len(configurations)} runs are kept in {results.directory}; the same command goes on with the rest"
+            f"{len(configurations)} runs are saved in {results.directory}; the same command continues with the rest"
             f"{'' if interrupted else ', with fewer --processes if it happens again'}"
         ) from None
 
@@ -141,11 +142,12 @@ def _executor(processes: int, scheduler: str | None, start_method: str):
 def _start_worker() -> None:
     """Ctrl-C is the parent's to handle; a worker whose parent is gone ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process().sentinel
+    parent = multiprocessing.parent_process()
 
     def watch():
-        multiprocessing.connection.wait([parent])
-        os._exit(1)
+        if parent is not None:
+            multiprocessing.connection.wait([parent.sentinel])
+            os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
 

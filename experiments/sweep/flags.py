@@ -1,25 +1,28 @@
 """The flags of every sweep: where its results are, and how its runs are carried out."""
 
+import collections
 import os
 import sys
+import typing
 from collections.abc import Callable, Sequence
 
 from absl import app, flags
 
-from experiments.sweep import execution, run, store
-from experiments.sweep.configuration import kind
-from experiments.sweep.names import title
-from tmdp_spiel import build_decision_tree
+from experiments.sweep import archive, execution, run, store
+from experiments.sweep.configuration import Configuration
+from experiments.sweep.result import Result
+from tmdp_spiel import build_infostate_tree
 from tmdp_spiel.algorithms.catalogue import catalogue
-from tmdp_spiel.spiel.equilibrium import DEFAULT_ITERATIONS
-from tmdp_spiel.trees import storage
+from tmdp_spiel.core import storage
+from tmdp_spiel.openspiel.equilibrium import DEFAULT_ITERATIONS
 
+T = typing.TypeVar("T")
 _OUTPUT = flags.DEFINE_string("output", "results", "The directory of the results: runs/, figures/ and tables.")
-_ARCHIVES = flags.DEFINE_list(
-    "archive", [], "Files of experiments.archive: runs that are in one of them are not done again."
-)
+_ARCHIVES = flags.DEFINE_list("archive", [], "Files of --pack: runs that are in one of them are not done again.")
+_PACK = flags.DEFINE_string("pack", None, "A file for all runs that the command used, small enough to share.")
+_STORED = flags.DEFINE_bool("stored", False, "Nothing is run: tables and figures of the runs that are stored.")
 _PROCESSES = flags.DEFINE_integer(
-    "processes", os.cpu_count(), "Runs at a time; one on RBT needs up to 3 GiB.", lower_bound=1
+    "processes", os.cpu_count() or 1, "Runs at a time; one on RBT needs up to 3 GiB.", lower_bound=1
 )
 _SCHEDULER = flags.DEFINE_string(
     "scheduler", None, "The address of a Dask scheduler, tcp://...; instead of --processes."
@@ -36,13 +39,24 @@ flags.register_validator(
 )
 
 
-def define_choice(name: str, options: Sequence[str], text: str, default: Sequence[str] | None = None):
-    """A list flag whose values come from the options; all of them if nothing else is the default."""
-    holder = flags.DEFINE_list(name, list(default or options), f"{text}: any of {', '.join(options)}.")
+def define_choice(name: str, options: Sequence[str], text: str, default: Sequence[str] | None = ()):
+    """A list flag whose values come from the options; by default all of them, or None if that is the default."""
+    chosen = list(default or options) if default is not None else None
+    holder = flags.DEFINE_list(name, chosen, f"{text}: any of {', '.join(options)}.")
     flags.register_validator(
-        name, lambda chosen: bool(chosen) and set(chosen) <= set(options), f"choose from {', '.join(options)}"
+        name,
+        lambda chosen: chosen is None or (bool(chosen) and set(chosen) <= set(options)),
+        f"choose from {', '.join(options)}",
     )
     return holder
+
+
+def named_like(options: dict[str, T], beginnings: Sequence[str] | None) -> dict[str, T]:
+    """The options whose names begin like any of these; all if None."""
+    found = {name: each for name, each in options.items() if beginnings is None or name.startswith(tuple(beginnings))}
+    if not found:
+        raise app.UsageError(f"none begins like {', '.join(beginnings or ())}; there are {'; '.join(options)}")
+    return found
 
 
 def iterations() -> int:
@@ -57,77 +71,71 @@ def results() -> store.Store:
     return store.Store(os.path.join(_OUTPUT.value, "runs"), _ARCHIVES.value)
 
 
-def stored(configurations: list[dict]) -> list[dict]:
-    """The results that are in the store already."""
-    found = results().find_all(configurations)
-    _warn(found)
-    return found
-
-
-def carry_out(configurations: list[dict], perform: Callable[[dict], dict] = run.perform) -> list[dict]:
-    """The results of all configurations; what is not in the store is run now, by perform."""
-    storage.check_folder(_OUTPUT.value)
-    done = execution.carry_out(
-        configurations,
-        results(),
-        processes=_PROCESSES.value,
-        scheduler=_SCHEDULER.value,
-        use_progress=_USE_PROGRESS.value,
-        mix_code=_MIX_CODE.value,
-        perform=perform,
-    )
-    _warn(done)
+def carry_out(
+    configurations: list[Configuration], perform: Callable[[Configuration], Result] = run.perform
+) -> list[Result]:
+    """The results of all configurations; what is not in the store is run now, by perform. With --stored, what is."""
+    if _STORED.value:
+        done = _stored(configurations)
+    else:
+        storage.check_folder(_OUTPUT.value)
+        done = execution.carry_out(
+            configurations,
+            results(),
+            processes=_PROCESSES.value,
+            scheduler=_SCHEDULER.value,
+            use_progress=_USE_PROGRESS.value,
+            mix_code=_MIX_CODE.value,
+            perform=perform,
+        )
+    for warning in store.check_comparable(done, _MIX_CODE.value):
+        print(f"note: {warning}", file=sys.stderr)
+    if _PACK.value is not None:
+        number = archive.pack(done, _PACK.value)
+        print(f"{number} runs in {_PACK.value}, {os.path.getsize(_PACK.value):,} bytes", file=sys.stderr)
     return done
 
 
-def _warn(found: list[dict]) -> None:
-    for warning in store.check_comparable(found, _MIX_CODE.value):
-        print(f"note: {warning}", file=sys.stderr)
+def _stored(configurations: list[Configuration]) -> list[Result]:
+    """The results that are in the store already; says of what there are fewer."""
+    found = results().find_all({each.key: each for each in configurations}.values())
+    if not found:
+        raise ValueError(f"none of the runs that the flags ask for is in {results().directory}")
+    asked = collections.Counter(each.title for each in {each.key: each for each in configurations}.values())
+    there = collections.Counter(each.configuration.title for each in found)
+    for title, number in asked.items():
+        if there[title] < number:
+            print(f"note: {there[title]} of {number} runs of {title}, are stored", file=sys.stderr)
+    return found
 
 
-def check_hyper_parameters(configurations: list[dict]) -> None:
+def check_hyper_parameters(configurations: list[Configuration]) -> None:
     """Refuses values that an algorithm does not take, before anything is run."""
-    tree = build_decision_tree("kuhn", 0)
-    for each in {kind(each): each for each in configurations}.values():
-        algorithm = each["algorithm"]
+    tree = build_infostate_tree("kuhn", 0)
+    for each in {each.kind: each for each in configurations if each.algorithm in catalogue()}.values():
         try:
             run.new_learner(each, tree)
         except (ValueError, TypeError) as error:
-            raise app.UsageError(f"{algorithm}: {error}; see the flags --{algorithm}_...") from None
+            raise app.UsageError(f"{each.algorithm}: {error}") from None
 
 
-def without_refused(configurations: list[dict]) -> tuple[list[dict], list[dict]]:
+def without_refused(configurations: list[Configuration]) -> tuple[list[Configuration], list[Configuration]]:
     """Those whose algorithm takes on the tree of their game, and the others; says which these are, and why."""
-    refusals = {}
+    refusals: dict[str, str | None] = {}
     for each in configurations:
-        of_its_kind = kind(each)
-        if of_its_kind not in refusals:
-            refusals[of_its_kind] = _refusal(each)
-            if refusals[of_its_kind]:
-                print(f"left out: {title(each)}: {refusals[of_its_kind]}", file=sys.stderr)
-    taken = [each for each in configurations if not refusals[kind(each)]]
-    return taken, [each for each in configurations if refusals[kind(each)]]
+        if each.kind not in refusals:
+            refusals[each.kind] = _refusal(each)
+            if refusals[each.kind]:
+                print(f"left out: {each.title}: {refusals[each.kind]}", file=sys.stderr)
+    taken = [each for each in configurations if not refusals[each.kind]]
+    return taken, [each for each in configurations if refusals[each.kind]]
 
 
-def _refusal(configuration: dict) -> str | None:
-    if configuration["algorithm"] not in catalogue():
+def _refusal(configuration: Configuration) -> str | None:
+    if configuration.algorithm not in catalogue():
         return None
     try:
-        run.new_learner(configuration, build_decision_tree(configuration["game"], configuration["player"]))
+        run.new_learner(configuration, build_infostate_tree(configuration.game, configuration.player))
     except ValueError as error:
         return str(error)
     return None
-
-
-def run_binary(main) -> None:
-    """Runs a binary's main; mistakes in flags and stored results, and interruptions, end it with a message."""
-
-    def guarded(argv):
-        if len(argv) > 1:
-            raise app.UsageError(f"unknown arguments: {argv[1:]}")
-        try:
-            main()
-        except (ValueError, OSError, execution.SweepStopped) as error:
-            sys.exit(f"error: {error}")
-
-    app.run(guarded)

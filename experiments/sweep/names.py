@@ -11,6 +11,7 @@ _LABELS = {
     "BPIUCRL": "BPI-UCRL",
     "MDPGapE": "MDP-GapE",
     "BalancedLevels": "Balanced levels",
+    "ThompsonTree": "Thompson tree",
     "OpenSpielQLearner": "Q-learning",
     "ReferenceLimit": "*asymptotic reference*",
     "OpenSpielDQN": "DQN, SGD",
@@ -19,18 +20,13 @@ _LABELS = {
 }
 
 
-def seat(player: int) -> str:
+def player_name(player: int) -> str:
     """x and o for the first two, as in the paper."""
     return PLAYERS[player] if player < len(PLAYERS) else str(player)
 
 
 def label(algorithm: str) -> str:
     return _LABELS.get(algorithm, algorithm)
-
-
-def title(configuration: dict) -> str:
-    """The algorithm and the problem of a run, in words."""
-    return f"{configuration['algorithm']} on {configuration['game']}, player {seat(configuration['player'])}"
 
 
 def as_path(text: str) -> str:

@@ -7,7 +7,8 @@ import sys
 
 import tqdm
 
-from experiments.sweep.configuration import kind
+from experiments.sweep.configuration import Configuration
+from experiments.sweep.result import Result
 
 
 class Progress(contextlib.AbstractContextManager):
@@ -17,12 +18,12 @@ class Progress(contextlib.AbstractContextManager):
     there is none, as long as the mean of these means.
     """
 
-    def __init__(self, found: list[dict], missing: list[dict], use_progress: bool):
+    def __init__(self, found: list[Result], missing: list[Configuration], use_progress: bool):
         self.total, self.done, self.workers = len(found) + len(missing), len(found), 1
-        self._left = collections.Counter(kind(each) for each in missing)
-        self._seconds = collections.defaultdict(list)
+        self._left = collections.Counter(each.kind for each in missing)
+        self._seconds = collections.defaultdict[str, list[float]](list)
         for result in found:
-            self._seconds[kind(result["configuration"])].append(result["timing"]["seconds"])
+            self._seconds[result.configuration.kind].append(result.timing.seconds)
         silent = not use_progress or bool(os.environ.get("CI")) or not sys.stderr.isatty()
         layout = "{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} runs{postfix} [{elapsed}]"
         self._bar = tqdm.tqdm(
@@ -30,15 +31,14 @@ class Progress(contextlib.AbstractContextManager):
         )
         self.show()
 
-    def kept(self, result: dict) -> None:
-        of_its_kind = kind(result["configuration"])
-        self._left[of_its_kind] -= 1
-        self._seconds[of_its_kind].append(result["timing"]["seconds"])
+    def kept(self, result: Result) -> None:
+        self._left[result.configuration.kind] -= 1
+        self._seconds[result.configuration.kind].append(result.timing.seconds)
         self.done += 1
         self._bar.update()
 
-    def failed(self, configuration: dict) -> None:
-        self._left[kind(configuration)] -= 1
+    def failed(self, configuration: Configuration) -> None:
+        self._left[configuration.kind] -= 1
 
     def show(self) -> None:
         left = sum(self._left.values())

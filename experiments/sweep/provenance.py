@@ -15,9 +15,9 @@ _PACKAGES = ("tmdp-spiel", "open_spiel", "numpy", "numba")
 @functools.cache
 def code() -> dict:
     digest = hashlib.sha256((pathlib.Path(__file__).parent / "run.py").read_bytes())
-    for room in (pathlib.Path(ts.__file__).parent, pathlib.Path(ts.games.__file__).parent):
-        for path in sorted(room.rglob("*.py")):
-            digest.update(str(path.relative_to(room)).encode() + path.read_bytes())
+    for folder in (pathlib.Path(ts.__file__).parent, pathlib.Path(ts.games.__file__).parent):
+        for path in sorted(folder.rglob("*.py")):
+            digest.update(str(path.relative_to(folder)).encode() + path.read_bytes())
     return {
         "source": digest.hexdigest()[:16],
         "git_revision": _git_revision(),

@@ -2,13 +2,15 @@
 
 import collections
 import hashlib
+import json
 import pathlib
 from collections.abc import Iterable
 
 from experiments.sweep import archive
-from experiments.sweep.configuration import key, kind
-from experiments.sweep.names import as_path, seat
-from tmdp_spiel.trees import storage
+from experiments.sweep.configuration import Configuration
+from experiments.sweep.names import as_path, player_name
+from experiments.sweep.result import Result
+from tmdp_spiel.core import storage
 
 WHAT_TO_DO = "remove those that are out of date, give another --output, or average them all the same with --mix_code"
 
@@ -22,36 +24,36 @@ class Store:
 
     def __init__(self, directory, archives: Iterable = ()):
         self.directory = pathlib.Path(directory)
-        self._archived = {key(each["configuration"]): each for path in archives for each in archive.unpack(path)}
+        self._archived = {each.configuration.key: each for path in archives for each in archive.unpack(path)}
 
-    def path(self, configuration: dict) -> pathlib.Path:
+    def path(self, configuration: Configuration) -> pathlib.Path:
         """experiment / game / player / algorithm / what else was set / seed."""
-        digest = hashlib.sha256(kind(configuration).encode()).hexdigest()[:12]
-        episodes = "" if configuration["episodes"] is None else f"{configuration['episodes']}_episodes_"
+        digest = hashlib.sha256(configuration.kind.encode()).hexdigest()[:12]
+        episodes = "" if configuration.episodes is None else f"{configuration.episodes}_episodes_"
         return (
             self.directory
-            / configuration["experiment"]
-            / as_path(configuration["game"])
-            / seat(configuration["player"])
-            / configuration["algorithm"]
+            / configuration.experiment
+            / as_path(configuration.game)
+            / player_name(configuration.player)
+            / configuration.algorithm
             / f"{episodes}{digest}"
-            / f"seed_{configuration['seed']:04d}.json"
+            / f"seed_{configuration.seed:04d}.json"
         )
 
-    def keep(self, result: dict) -> None:
-        storage.write_checked_json(self.path(result["configuration"]), result)
+    def keep(self, result: Result) -> None:
+        storage.write_checked_json(self.path(result.configuration), result.to_json())
 
-    def find(self, configuration: dict) -> dict | None:
+    def find(self, configuration: Configuration) -> Result | None:
         """The result of that configuration, or None if there is none; a file with anything else in it is refused."""
         path = self.path(configuration)
         if not path.exists():
-            return self._archived.get(key(configuration))
+            return self._archived.get(configuration.key)
         result = _read(path)
-        if key(result["configuration"]) != key(configuration):
-            raise RefusedResult(f"{path} holds a run of another configuration: {result['configuration']}; remove it")
+        if result.configuration.key != configuration.key:
+            raise RefusedResult(f"{path} holds a run of another configuration: {result.configuration.key}; remove it")
         return result
 
-    def find_all(self, configurations: Iterable[dict]) -> list[dict]:
+    def find_all(self, configurations: Iterable[Configuration]) -> list[Result]:
         """The results that there are, in that order; all files that must be refused are named at once."""
         found, refused = [], []
         for configuration in configurations:
@@ -63,36 +65,39 @@ class Store:
             raise RefusedResult("\n".join(refused))
         return [result for result in found if result is not None]
 
-    def all(self) -> list[dict]:
+    def all(self) -> list[Result]:
         """Every result that there is."""
         kept = [_read(path) for path in sorted(self.directory.rglob("seed_*.json"))]
-        return list((self._archived | {key(each["configuration"]): each for each in kept}).values())
+        return list((self._archived | {each.configuration.key: each for each in kept}).values())
 
 
-def _read(path) -> dict:
-    result = storage.read_checked_json(path)
-    if result is None:
+def _read(path) -> Result:
+    data = storage.read_checked_json(path)
+    if data is None:
         raise RefusedResult(f"{path} is truncated or was altered; remove it, and the run is done again")
-    return result
+    try:
+        return Result.from_json(data)
+    except ValueError as error:
+        raise RefusedResult(f"{path} is {error}; remove it, and the run is done again") from None
 
 
-def check_comparable(results: Iterable[dict], mix_code: bool = False) -> list[str]:
+def check_comparable(results: Iterable[Result], mix_code: bool = False) -> list[str]:
     """Refuses runs that must not be averaged or compared; returns warnings about what is only unusual.
 
-    Runs on one game and player must have met the same opponent. Runs that differ in nothing but the seed must come from
-    the same code and package versions, unless mix_code; different algorithms may come from different code, with a
-    warning.
+    Runs that ask for the same opponent, on one game and player, must have met the same. Runs that differ in nothing but
+    the seed must come from the same code and package versions, unless mix_code; different algorithms may come from
+    different code, with a warning.
     """
     environments, codes = collections.defaultdict(list), collections.defaultdict(list)
     for result in results:
-        asked = result["configuration"]
-        problem = asked["game"], seat(asked["player"])
-        environments[problem].append((result["environment"]["fingerprint"], result))
-        codes[(*problem, asked["algorithm"], kind(asked))].append((version(result["code"]), result))
+        asked = result.configuration
+        environments[asked.problem].append((result.environment.fingerprint, result))
+        codes[asked.game, player_name(asked.player), asked.algorithm, asked.kind].append((version(result.code), result))
     for problem, met in environments.items():
         if len(dict(met)) > 1:
             raise RefusedResult(
-                f"the runs on {problem[0]} as player {problem[1]} met different opponents: {_counts(met)}; "
+                f"the runs on {problem.game} as player {player_name(problem.player)} met different opponents: "
+                f"{_counts(met)}; "
                 "remove those that are out of date, or give another --output"
             )
     mixed = {curve: made for curve, made in codes.items() if len(dict(made)) > 1}
@@ -108,11 +113,11 @@ def check_comparable(results: Iterable[dict], mix_code: bool = False) -> list[st
     return warnings
 
 
-def version(code: dict) -> str:
+def version(code: dict[str, str]) -> str:
     """The same for code that computes the same: a commit that leaves the sources alone does not count."""
-    return key({name: each for name, each in code.items() if name != "git_revision"})
+    return json.dumps({name: each for name, each in code.items() if name != "git_revision"}, sort_keys=True)
 
 
-def _counts(tagged: list[tuple[str, dict]]) -> str:
-    numbers = collections.Counter((kind, result["code"]["git_revision"][:12]) for kind, result in tagged)
+def _counts(tagged: list[tuple[str, Result]]) -> str:
+    numbers = collections.Counter((kind, result.code["git_revision"][:12]) for kind, result in tagged)
     return ", ".join(f"{number} by revision {revision}" for (_, revision), number in numbers.items())

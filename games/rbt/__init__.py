@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from tmdp_spiel.games.rbt.game import SHORT_NAME, RBTGame
-from tmdp_spiel.spiel import enumerations
-from tmdp_spiel.trees.decision_tree import DecisionTree
+from tmdp_spiel.openspiel import registry
+from tmdp_spiel.trees.infostate_tree import InfostateTree
+from tmdp_spiel.trees.sequence_form import SequenceForm
 from tmdp_spiel.trees.tree_mdp import TreeMDP
 
 
-class _RBTEnumeration(enumerations.Enumeration):
+class _RBTEnumeration(registry.Enumeration):
     """Everything is imported when it is asked for, so that to open the shipped policy loads no solver."""
 
-    def tree_mdp(self, game: RBTGame, player: int, opponent) -> TreeMDP | None:
+    def tree_mdp(self, game: RBTGame, player: int, opponent, max_seconds: float | None = None) -> TreeMDP | None:
         """From a late start, which is small, other opponents than those of the enumeration can be asked as well."""
         from tmdp_spiel.games.rbt import tree
 
@@ -19,10 +20,10 @@ class _RBTEnumeration(enumerations.Enumeration):
             return None
         return tree.build_tree_mdp(game, player, opponent)
 
-    def decision_tree(self, game: RBTGame, player: int) -> DecisionTree:
+    def infostate_tree(self, game: RBTGame, player: int) -> InfostateTree:
         from tmdp_spiel.games.rbt import tree
 
-        return tree.decision_tree(game, player)
+        return tree.infostate_tree(game, player)
 
     def equilibrium(self, game: RBTGame):
         """The shipped one is of the whole game with its own rules; a late start is solved like any other game."""
@@ -37,5 +38,10 @@ class _RBTEnumeration(enumerations.Enumeration):
             )
         return policy
 
+    def sequence_form(self, game: RBTGame) -> SequenceForm:
+        from tmdp_spiel.games.rbt import form
 
-enumerations.register(SHORT_NAME, _RBTEnumeration())
+        return form.rbt_form(game)
+
+
+registry.register(SHORT_NAME, _RBTEnumeration())

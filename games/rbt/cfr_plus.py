@@ -23,13 +23,13 @@ from typing import Any
 import numpy as np
 from open_spiel.python import policy as policy_lib
 
+from tmdp_spiel.core import storage
 from tmdp_spiel.games.rbt import mixture, passes
 from tmdp_spiel.games.rbt.game import RBTGame
 from tmdp_spiel.games.rbt.mixture import Mixture, SparseReach
 from tmdp_spiel.games.rbt.policy import Support, SupportPolicy, prune
 from tmdp_spiel.games.rbt.structure import Enumeration, PlayerTree
 from tmdp_spiel.games.rbt.tree import enumeration, own_reach
-from tmdp_spiel.trees import storage
 
 LEAST_PROBABILITY = 0.003  # what is rarer is pruned, which makes the policy smaller and hardly worse
 LEAST_REACH = 1e-6
@@ -109,7 +109,7 @@ class CFRPlus:
         )
 
     def save(self, path: str | os.PathLike) -> None:
-        """Writes a checkpoint that appears whole or not at all, and not before it is on the disk."""
+        """Writes a checkpoint that appears atomically, and not before it is on the disk."""
         with storage.replacing(path, "wb") as file:
             np.savez(file, run=self._run(), iteration=self.iteration, **self._checkpointed())
 
@@ -170,7 +170,7 @@ def solve(
     report_every: int = 10,
     report: Callable[[int, tuple[float, float]], None] | None = None,
 ) -> None:
-    """Runs a CFRPlus solver until the iterations are done or the target is met; goes on from `checkpoint` if it exists.
+    """Runs a CFRPlus solver until the iterations are done or the target is met; resumes from `checkpoint` if it exists.
 
     The exploitability, the mean of what the two players could win by best responses, is computed every `report_every`
     iterations and at the end, and passed to `report(iteration, best_response_values)`.

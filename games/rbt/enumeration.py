@@ -1,4 +1,4 @@
-"""Enumerates the decision trees of both players of RBT, and how they hang together.
+"""Enumerates the infostate trees of both players of RBT, and how they hang together.
 
 The idea: a sense changes nothing but the knowledge of the player who senses. So a history of the game is a triple: the
 common sequence of moves, x's senses and o's senses; what a sense shows follows from the moves, and so does the result.
@@ -31,6 +31,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
+from tmdp_spiel.core.jit import kernel
 from tmdp_spiel.games.rbt import rules
 from tmdp_spiel.games.rbt.rules import (
     DRAW,
@@ -54,7 +55,6 @@ from tmdp_spiel.games.rbt.structure import (
     Ply,
     describe,
 )
-from tmdp_spiel.trees.kernels import kernel
 
 NOTHING = 0  # the observation after a move
 _NOBODY = -1  # in place of a position or a move before the first

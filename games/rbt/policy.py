@@ -16,7 +16,7 @@ from open_spiel.python import policy as policy_lib
 
 from tmdp_spiel.games.rbt import game as rbt
 from tmdp_spiel.games.rbt.structure import Links, PlayerTree
-from tmdp_spiel.trees.decision_tree import DecisionTree
+from tmdp_spiel.trees.infostate_tree import InfostateTree
 
 _WHOLE = 65535  # of which weights are parts
 
@@ -39,11 +39,11 @@ class CompiledPolicy(policy_lib.Policy, abc.ABC):
 class ArrayPolicy(CompiledPolicy):
     """An OpenSpiel policy from plans.
 
-    plans: a mapping from player to one probability per sequence of `tree.decision_tree(game, player)`. Players that are
-    not in it cannot be asked.
+    plans: a mapping from player to one probability per sequence of `tree.infostate_tree(game, player)`. Players that
+    are not in it cannot be asked.
     """
 
-    def __init__(self, game: rbt.RBTGame, trees: Mapping[int, DecisionTree], plans: Mapping[int, np.ndarray]):
+    def __init__(self, game: rbt.RBTGame, trees: Mapping[int, InfostateTree], plans: Mapping[int, np.ndarray]):
         super().__init__(game, sorted(plans))
         self._trees = trees
         self.plans = {player: trees[player].as_probabilities(plan) for player, plan in plans.items()}

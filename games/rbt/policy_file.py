@@ -17,8 +17,8 @@ import pathlib
 import numpy as np
 import pyspiel
 
+from tmdp_spiel.core import storage
 from tmdp_spiel.games.rbt.policy import Support, SupportPolicy
-from tmdp_spiel.trees import storage
 
 SHIPPED = pathlib.Path(__file__).parent / "data" / "rbt_equilibrium.bin"
 
@@ -33,7 +33,7 @@ _COLUMNS: dict[str, np.dtype] = {
 
 
 def write(path: str | os.PathLike, policy: SupportPolicy) -> None:
-    """Writes the supports of x and o, and the facts about them, to a new file that appears whole or not at all."""
+    """Writes the supports of x and o, and the facts about them, to a new file that appears atomically."""
     facts = policy.facts
     columns = [
         getattr(support, name).astype(dtype).tobytes()

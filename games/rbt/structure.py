@@ -1,4 +1,4 @@
-"""What an enumerated RBT consists of: two decision trees, and the positions at which their states meet."""
+"""What an enumerated RBT consists of: two infostate trees, and the positions at which their states meet."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from tmdp_spiel.core import storage
 from tmdp_spiel.games.rbt.rules import DRAW, ILLEGAL, LOSS, NUM_SENSES, NUM_SQUARES, WIN
-from tmdp_spiel.trees import decision_tree, storage
+from tmdp_spiel.trees import infostate_tree
 
 # How an episode can end right after an own sequence, as bits of `PlayerTree.endings`.
 ENDS_LOST, ENDS_DRAWN, ENDS_WON = 1, 2, 4
@@ -26,7 +27,7 @@ Lists = collections.namedtuple("Lists", ["first", "items"])
 
 @dataclasses.dataclass
 class PlayerTree:
-    """One player's decision tree in level order, every level's states contiguous."""
+    """One player's infostate tree in level order, every level's states contiguous."""
 
     first_sequence: np.ndarray  # int32[S + 1]
     first_child: np.ndarray  # int32[J + 1]
@@ -71,8 +72,8 @@ class PlayerTree:
             _require(len(getattr(self, name)) == length, f"{name} must have {length} entries")
         _require(_rises(starts, states) and len(starts) > 1 and np.all(starts[1:] > starts[:-1]), "levels overlap")
         _require(self.first_sequence[0] == 0 and self.first_sequence[-1] == sequences, "sequences are missing")
-        links = decision_tree.Links(self.first_sequence, self.first_child, self.parent, self.endings > 0)
-        _require(decision_tree.is_level_order(links) and self.first_child[0] == 1, "the states are not in level order")
+        links = infostate_tree.Links(self.first_sequence, self.first_child, self.parent, self.endings > 0)
+        _require(infostate_tree.is_level_order(links) and self.first_child[0] == 1, "the states are not in level order")
         for above, start, end in zip(starts[:-2], starts[1:-1], starts[2:]):
             parents = self.parent[start:end]
             in_level = self.first_sequence[above] <= parents.min() and parents.max() < self.first_sequence[start]
@@ -157,7 +158,7 @@ class Enumeration:
         return endings
 
     def save(self, path: str | os.PathLike) -> None:
-        """Writes everything to a new directory at path, whole or not at all."""
+        """Writes everything to a new directory at path atomically."""
         contents: dict = {
             "game": {
                 "description": self.description,

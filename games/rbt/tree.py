@@ -1,4 +1,4 @@
-"""RBT as a DecisionTree of either player, and as a TreeMDP against a fixed opponent; compiled, and kept on disk."""
+"""RBT as an InfostateTree of either player, and as a TreeMDP against a fixed opponent; compiled, and saved on disk."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import numba
 import numpy as np
 from open_spiel.python import policy as policy_lib
 
+from tmdp_spiel.core import storage
 from tmdp_spiel.games.rbt import passes
 from tmdp_spiel.games.rbt.enumeration import enumerate_game
 from tmdp_spiel.games.rbt.game import MARKS, RBTGame
@@ -23,8 +24,7 @@ from tmdp_spiel.games.rbt.names import RBTNames
 from tmdp_spiel.games.rbt.policy import ArrayPolicy, CompiledPolicy
 from tmdp_spiel.games.rbt.rules import bit_count, rank
 from tmdp_spiel.games.rbt.structure import Enumeration, Links, describe
-from tmdp_spiel.trees import storage
-from tmdp_spiel.trees.decision_tree import DecisionTree
+from tmdp_spiel.trees.infostate_tree import InfostateTree
 from tmdp_spiel.trees.tree_mdp import TreeMDP
 
 _CACHE_FORMAT = 3  # a new number leaves old files unread
@@ -67,13 +67,13 @@ def _enumeration(start: tuple[int, ...], useful_senses: bool, forced_wins: bool)
     )
 
 
-def decision_tree(game: RBTGame, player: int) -> DecisionTree:
-    """The whole decision tree of one player: every information state that legal play of both can reach."""
+def infostate_tree(game: RBTGame, player: int) -> InfostateTree:
+    """The whole infostate tree of one player: every information state that legal play of both can reach."""
     _check_player(player)
     enumerated = enumeration(game)
     tree = enumerated.trees[player]
     without_turn = enumerated.endings_without_turn(player)
-    return DecisionTree(
+    return InfostateTree(
         first_sequence=tree.first_sequence,
         first_child=tree.first_child,
         parent=tree.parent,
@@ -90,8 +90,8 @@ def decision_tree(game: RBTGame, player: int) -> DecisionTree:
 
 
 def array_policy(game: RBTGame, plans: Mapping[int, np.ndarray]) -> ArrayPolicy:
-    """A policy from plans: a mapping from player to one probability per sequence of that player's decision tree."""
-    return ArrayPolicy(game, {player: decision_tree(game, player) for player in plans}, plans)
+    """A policy from plans: a mapping from player to one probability per sequence of that player's infostate tree."""
+    return ArrayPolicy(game, {player: infostate_tree(game, player) for player in plans}, plans)
 
 
 def knows_opponent(player: int, opponent: policy_lib.Policy | Mapping[int, policy_lib.Policy]) -> bool:
@@ -141,7 +141,7 @@ def _tree_mdp(game: RBTGame, player: int, opponent: policy_lib.Policy) -> TreeMD
     weights = passes.move_weights(enumerated, 1 - player, own_reach(game, 1 - player, opponent))
     reach = _reach_of_states(enumerated, player, weights)
     outcomes = _outcomes(enumerated, player, weights)
-    return TreeMDP(decision_tree(game, player), reach, *outcomes)
+    return TreeMDP(infostate_tree(game, player), reach, *outcomes)
 
 
 def _reach_of_states(enumerated: Enumeration, player: int, weights: passes.MoveWeights) -> np.ndarray:

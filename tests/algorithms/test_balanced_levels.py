@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 
 import tmdp_spiel as ts
+from reference import brute_force
+from reference.balanced_levels import LevelsTwin
+from reference.learners import ends_at_once
 from tmdp_spiel.algorithms.catalogue import catalogue
 from tmdp_spiel.trees.return_ranges import ranges_below
-from twins import brute_force
-from twins.learners import ends_at_once
-from twins.levels_twin import LevelsTwin
 
 
 def check_against_twin(mdp, episodes, seed, **settings):
@@ -81,7 +81,7 @@ def test_untried_actions_are_not_recommended_unless_the_rules_settle_them(mdp_of
 
 def test_what_the_rules_settle_is_known_untried():
     """Of two actions one is a fold worth 0.4; the other wins 0 or 1, and seldom: the fold is recommended untried."""
-    tree = ts.DecisionTree(
+    tree = ts.InfostateTree(
         first_sequence=[0, 2],
         first_child=[1, 1, 1],
         parent=[2],
@@ -93,7 +93,7 @@ def test_what_the_rules_settle_is_known_untried():
     for seed in range(8):
         learner = ts.BalancedLevels(tree, seed=seed)
         for _ in range(5):
-            learner.take_in(1, 0.0)
+            learner.observe(1, 0.0)
         np.testing.assert_array_equal(learner.recommend(), [0])
 
 
@@ -122,7 +122,7 @@ def test_finds_a_best_response_on_any_small_tree(seed):
 
 
 def test_is_the_default_and_listed_once(mdp_of):
-    assert ts.default_learner is ts.BalancedLevels
     assert [name for name, learner in catalogue().items() if learner is ts.BalancedLevels] == ["BalancedLevels"]
     mdp = mdp_of("kuhn", 0)
+    assert type(ts.default_learner(mdp.tree, seed=0)) is ts.BalancedLevels
     assert ts.run(ts.default_learner(mdp.tree, seed=0), mdp, 100, progress=False).episode[-1] == 100

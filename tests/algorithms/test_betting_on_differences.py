@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings, strategies
 
 import tmdp_spiel as ts
-from tmdp_spiel.algorithms import betting_on_differences as module
+from reference import brute_force, differences
+from reference.learners import ends_at_once
+from tmdp_spiel.algorithms import exploration
 from tmdp_spiel.bounds.differences import Bet
-from tmdp_spiel.running.score import Score
-from twins import brute_force, differences
-from twins.learners import ends_at_once
+from tmdp_spiel.evaluation.evaluator import Evaluator
 
 SEEDS = strategies.integers(0, 2**32 - 1)
 
@@ -29,7 +29,7 @@ def with_ranges(mdp: ts.TreeMDP) -> ts.TreeMDP:
     state = mdp.tree.__getstate__()
     state["least_return"] = [each.min(initial=1.0) for each in returns]
     state["most_return"] = [each.max(initial=0.0) for each in returns]
-    tree = ts.DecisionTree(**state)
+    tree = ts.InfostateTree(**state)
     return ts.TreeMDP(tree, mdp.reach, mdp.first_outcome, mdp.outcome_return, mdp.outcome_probability)
 
 
@@ -52,8 +52,8 @@ def written_out(mdp: ts.TreeMDP, learner: ts.BettingOnDifferences, rng, episodes
         capitals += np.log(factors)
         mixed += bet.stake[0] * mdp.own_reach(bet.hat)
         weight += bet.stake[0]
-        if learner._memory.progress[module.LOOKS] > looks:
-            looks = learner._memory.progress[module.LOOKS]
+        if learner._memory.seen.progress[exploration.LOOKS] > looks:
+            looks = learner._memory.seen.progress[exploration.LOOKS]
             yield capitals.min(), mixed / weight if weight else None
 
 
@@ -77,7 +77,7 @@ def test_the_exploration_minimises_the_sum_of_costs_over_reach(seed):
     rng = np.random.default_rng(seed)
     mdp = small_mdp(rng)
     costs = rng.random(mdp.tree.num_sequences)
-    plan = module._neyman(mdp.tree.links, costs)
+    plan = exploration.neyman(mdp.tree.links, costs)
     best = (costs / mdp.own_reach(plan)).sum()
     for _ in range(30):
         other = differences.random_plan(mdp.tree, rng)
@@ -94,7 +94,7 @@ def test_rivals_are_drawn_in_proportion_to_their_weights(seed):
     costs = rng.normal(size=mdp.tree.num_sequences)
     plans = np.array(differences.pure_plans(mdp.tree))
     weights = np.exp(-plans @ costs)
-    np.testing.assert_allclose(module._rivals(mdp.tree.links, costs), weights @ plans / weights.sum(), atol=1e-9)
+    np.testing.assert_allclose(exploration.rivals(mdp.tree.links, costs), weights @ plans / weights.sum(), atol=1e-9)
 
 
 @settings(max_examples=30, deadline=None, derandomize=True)
@@ -102,7 +102,7 @@ def test_rivals_are_drawn_in_proportion_to_their_weights(seed):
 def test_no_plan_has_a_larger_least_reach_than_the_cover(seed):
     rng = np.random.default_rng(seed)
     mdp = small_mdp(rng)
-    plan, width = module._max_cover(mdp.tree.links)
+    plan, width = exploration.max_cover(mdp.tree.links)
     least = mdp.own_reach(plan)[mdp.tree.can_end].min()
     assert width == pytest.approx(1 / least)
     for _ in range(30):
@@ -124,16 +124,16 @@ def test_stops_at_the_same_episode_however_it_is_cut_into_pieces(mdp_of):
     mdp, stops = mdp_of("kuhn", 0), set()
     for piece in (1, 7, 100, 10_000):
         learner, rng = ts.BettingOnDifferences(mdp.tree, seed=3), np.random.default_rng(3)
-        score = Score(learner, mdp)
+        evaluator = Evaluator(learner, mdp)
         while not learner.stopped:
-            score.play(rng, piece)
+            evaluator.play(rng, piece)
         stops.add((learner.episodes, float(learner.recommend().sum() + learner.recommend() @ np.arange(12.0))))
     assert len(stops) == 1
 
 
 def test_errors_are_no_more_frequent_than_promised():
     """Two policies that differ by a little more than epsilon, and a delta so large that errors can be seen."""
-    tree = ts.DecisionTree(
+    tree = ts.InfostateTree(
         first_sequence=[0, 2], first_child=[1, 1, 1], parent=[2], action=[0, 1], can_end=[True, True]
     )
     mdp = ts.TreeMDP(tree, [1.0], [0, 2, 4, 4], [0.0, 1.0, 0.0, 1.0], [0.5, 0.5, 0.39, 0.61])
@@ -145,7 +145,7 @@ def test_errors_are_no_more_frequent_than_promised():
 
 
 def test_a_tree_without_choices_is_certain_at_once():
-    tree = ts.DecisionTree(first_sequence=[0, 1], first_child=[1, 1], parent=[1], action=[0], can_end=[True])
+    tree = ts.InfostateTree(first_sequence=[0, 1], first_child=[1, 1], parent=[1], action=[0], can_end=[True])
     mdp = ts.TreeMDP(tree, [1.0], [0, 2, 2], [0.0, 1.0], [0.5, 0.5])
     result = ts.run_until_stopped(ts.BettingOnDifferences(tree, epsilon=0.01, delta=0.01), mdp, progress=False)
     assert result.stopped and result.episodes < 100 and result.gap == 0.0
@@ -160,7 +160,7 @@ def test_episodes_without_an_own_decision_count():
 def test_narrow_ranges_of_returns_need_fewer_episodes(mdp_of):
     mdp = mdp_of("leduc", 1)
     state = mdp.tree.__getstate__() | dict(least_return=None, most_return=None)
-    tree = ts.DecisionTree(**state)
+    tree = ts.InfostateTree(**state)
     blind = ts.TreeMDP(tree, mdp.reach, mdp.first_outcome, mdp.outcome_return, mdp.outcome_probability)
     knowing, unknowing = (
         ts.run_until_stopped(ts.BettingOnDifferences(each.tree), each, progress=False) for each in (mdp, blind)

@@ -3,10 +3,10 @@ import pyspiel
 import pytest
 
 import tmdp_spiel as ts
+from reference import brute_force
+from reference.empirical_model import Episodes, best_values, play
 from tmdp_spiel.algorithms import betting_ucrl
-from tmdp_spiel.running.score import Score
-from twins import brute_force
-from twins.model_twin import Episodes, best_values, play
+from tmdp_spiel.evaluation.evaluator import Evaluator
 
 
 def written_out_bound(values_of_children, returns, log_confidence):
@@ -44,9 +44,9 @@ def test_the_bounds_hold_at_all_times_together(player, mdp_of):
     possible = ~np.isnan(truth)
     for seed in range(runs):
         learner, rng = ts.BettingUCRL(mdp.tree, delta=delta, seed=seed), np.random.default_rng(seed)
-        score = Score(learner, mdp)
+        evaluator = Evaluator(learner, mdp)
         for _ in range(10):
-            score.play(rng, 100)
+            evaluator.play(rng, 100)
         # Its own bounds are the smallest of all times.
         wrong += np.any(learner.upper[possible] < truth[possible] - 1e-12)
     assert wrong / runs <= delta + 3 * np.sqrt(delta / runs)
@@ -55,7 +55,7 @@ def test_the_bounds_hold_at_all_times_together(player, mdp_of):
 @pytest.mark.slow
 def test_a_bound_without_choices_is_wrong_about_as_rarely_as_promised_and_no_rarer_than_a_tenth_of_it():
     """One state, one action: the mean of a coin, so that a bound that is far too wide would show."""
-    tree = ts.DecisionTree(first_sequence=[0, 1], first_child=[1, 1], parent=[1], action=[0], can_end=[True])
+    tree = ts.InfostateTree(first_sequence=[0, 1], first_child=[1, 1], parent=[1], action=[0], can_end=[True])
     delta, runs, wrong, rng = 0.5, 2000, 0, np.random.default_rng(0)
     for _ in range(runs):
         learner = ts.BettingUCRL(tree, delta=delta)
@@ -71,7 +71,7 @@ def test_the_bound_is_above_the_best_response_and_closes_in_on_it(mdp_of):
     assert learner.upper_bound(0.05) == 1.0
     excess = []
     for episodes in (30_000, 270_000):
-        Score(learner, mdp).play(np.random.default_rng(episodes), episodes)
+        Evaluator(learner, mdp).play(np.random.default_rng(episodes), episodes)
         excess.append((learner.upper_bound(0.05) - mdp.scaled_best_value) * mdp.tree.utility_range)
     assert 0 < excess[1] < 0.8 and excess[1] < excess[0] / 3
     assert learner.upper_bound(0.01) > learner.upper_bound(0.05)
@@ -90,7 +90,7 @@ def test_episodes_without_decisions_count():
     )
     mdp = ts.build_tree(game, 1, ts.uniform(game))
     learner = ts.BettingUCRL(mdp.tree)
-    Score(learner, mdp).play(np.random.default_rng(0), 20_000)
+    Evaluator(learner, mdp).play(np.random.default_rng(0), 20_000)
     assert mdp.scaled_best_value == pytest.approx(0.75)
     assert learner.estimate() == pytest.approx(0.75, abs=0.02)
     assert 0.75 <= learner.upper_bound(0.05) <= 0.8
@@ -133,7 +133,7 @@ def least_refuted(memory, followers, ended, total, squares, needed, mean):
 def test_bounds_are_never_below_the_least_refuted_mean_and_as_near_as_they_say(precision, episodes, mdp_of):
     mdp = mdp_of("leduc", 0)
     learner, links = ts.BettingUCRL(mdp.tree, delta=0.1, seed=1), mdp.tree.links
-    Score(learner, mdp).play(np.random.default_rng(0), episodes)
+    Evaluator(learner, mdp).play(np.random.default_rng(0), episodes)
     memory = learner._memory
     needed = np.log((mdp.tree.num_sequences + 1) / 0.1) + np.log(14)
     visited = np.flatnonzero(memory.model.visits)

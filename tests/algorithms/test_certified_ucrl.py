@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import tmdp_spiel as ts
+from reference import brute_force
 from tmdp_spiel.algorithms import certified_ucrl as module
-from tmdp_spiel.running.score import Score
-from twins import brute_force
+from tmdp_spiel.evaluation.evaluator import Evaluator
 
 
 def written_out_lower_bound(returns, log_needed):
@@ -52,9 +52,9 @@ def test_stops_at_the_same_episode_however_it_is_cut_into_pieces(mdp_of):
     mdp, stops = mdp_of("kuhn", 0), set()
     for piece in (997, 20_000, 10**6):
         learner, rng = ts.CertifiedUCRL(mdp.tree, epsilon=0.1, seed=3), np.random.default_rng(3)
-        score = Score(learner, mdp)
+        evaluator = Evaluator(learner, mdp)
         while not learner.stopped:
-            score.play(rng, piece)
+            evaluator.play(rng, piece)
         stops.add((learner.episodes, tuple(learner.recommend())))
     assert len(stops) == 1
 
@@ -67,8 +67,8 @@ def test_stepping_goes_through_measuring_as_the_compiled_loop_does():
         plan = by_hand.plan()
         value += mdp.value(plan)
         by_hand.learn(*mdp.sample(plan, rng))
-    score = Score(compiled, mdp)
-    played, regret = score.play(np.random.default_rng(2), 10**6)
+    evaluator = Evaluator(compiled, mdp)
+    played, regret = evaluator.play(np.random.default_rng(2), 10**6)
     assert played == by_hand.episodes
     assert played * mdp.best_response()[0] - regret == pytest.approx(value, abs=1e-6)
     np.testing.assert_array_equal(by_hand.recommend(), compiled.recommend())
@@ -102,5 +102,5 @@ def test_the_certified_learner_is_chosen_by_the_size_of_the_tree(mdp_of, monkeyp
     assert (learner.hyper_parameters, learner.seed) == (dict(epsilon=0.1, delta=0.2), 4)
     monkeypatch.setattr("tmdp_spiel.algorithms.certified_learner._LARGE", 10)
     assert isinstance(ts.certified_learner(tree, epsilon=0.1, delta=0.2, seed=4), ts.CertifiedUCRL)
-    with pytest.raises(TypeError, match="made from a DecisionTree"):
+    with pytest.raises(TypeError, match="made from an InfostateTree"):
         ts.certified_learner(mdp_of("kuhn", 0))

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import tmdp_spiel as ts
-from tmdp_spiel.running.score import Score
-from twins import brute_force
-from twins.learners import LEARNERS, check_pickling, check_steps, ends_at_once, make
+from reference import brute_force
+from reference.learners import LEARNERS, check_pickling, check_steps, ends_at_once, make
+from tmdp_spiel.evaluation.evaluator import Evaluator
 
 # Episodes on Leduc, and the value gap to be below after them. At the start it is about 1.
 LEDUC = {
@@ -55,13 +55,13 @@ def test_the_value_gap_is_exact_wherever_it_is_measured(name, mdp_of):
         trees.append(mdp_of("leduc", 0))
     for mdp in trees:
         learner, rng = make(name, mdp.tree, 2), np.random.default_rng(2)
-        score = Score(learner, mdp)
+        evaluator = Evaluator(learner, mdp)
         for pieces in range(12):
-            score.play(rng, 2**pieces)
-            assert score.recommended_value() == pytest.approx(mdp.value(learner.recommend()), abs=1e-9)
+            evaluator.play(rng, 2**pieces)
+            assert evaluator.recommended_value() == pytest.approx(mdp.value(learner.recommend()), abs=1e-9)
             if not learner.stopped:
                 learner.learn(*mdp.sample(learner.plan(), rng))
-            assert score.recommended_value() == pytest.approx(mdp.value(learner.recommend()), abs=1e-9)
+            assert evaluator.recommended_value() == pytest.approx(mdp.value(learner.recommend()), abs=1e-9)
 
 
 @pytest.mark.parametrize("name", [name for name in LEARNERS if name not in ONE_OPPONENT_ONLY])
@@ -69,11 +69,11 @@ def test_a_recommendation_is_measured_against_the_environment_that_is_asked_for(
     one = brute_force.random_mdp(np.random.default_rng(6))
     other = ts.TreeMDP(one.tree, one.reach, one.first_outcome, 1.0 - one.outcome_return, one.outcome_probability)
     learner, rng = make(name, one.tree), np.random.default_rng(0)
-    scores = {mdp: Score(learner, mdp) for mdp in (one, other)}
+    evaluators = {mdp: Evaluator(learner, mdp) for mdp in (one, other)}
     for mdp in (one, other, one):
-        scores[mdp].play(rng, 50)
-        for asked, score in scores.items():
-            assert score.recommended_value() == pytest.approx(asked.value(learner.recommend()), abs=1e-9)
+        evaluators[mdp].play(rng, 50)
+        for asked, evaluator in evaluators.items():
+            assert evaluator.recommended_value() == pytest.approx(asked.value(learner.recommend()), abs=1e-9)
 
 
 @pytest.mark.parametrize("name", LEARNERS)
@@ -152,6 +152,6 @@ def test_hyper_parameters_are_keywords_with_defaults_that_run(name, mdp_of):
     mdp, learner = mdp_of("kuhn", 0), getattr(ts, name)
     with pytest.raises(TypeError):
         learner(mdp.tree, 0.1)
-    with pytest.raises(TypeError, match="made from a DecisionTree"):
+    with pytest.raises(TypeError, match="made from an InfostateTree"):
         learner(mdp)
     assert ts.run(learner(mdp.tree, seed=5), mdp, 50, progress=False).episode[-1] == 50

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 import tmdp_spiel as ts
-from twins import brute_force
-from twins.observer import Observer
+from reference import brute_force
+from reference.observer import Observer
 
 SETTINGS = {
     "tight": dict(bound="theory"),
     "paper": dict(bound="theory", union="paper"),
+    "best": dict(bound="theory", union="best"),
     "simple": dict(bound="simple", c=0.1, epsilon=0.001),
     "transitions": dict(bound="simple", c=0.1, estimator="transitions", epsilon=0.001),
 }
@@ -24,7 +25,8 @@ def written_out_lambda(learner, t):
         log_inverse += (tree.num_merged_terminals + 4) * np.log(t)
     else:
         k = tree.max_ending_sequences
-        log_inverse = np.log(4 / delta) + tree.log_num_policies + k * np.log(2 * t) + 2 * np.log(t)
+        log_policies = 0.0 if learner.union == "best" else tree.log_num_policies
+        log_inverse = np.log(4 / delta) + log_policies + k * np.log(2 * t) + 2 * np.log(t)
     return np.sqrt(8 / 3 * log_inverse)
 
 
@@ -110,7 +112,7 @@ def test_it_stops_exactly_when_the_bounds_part(mdp_of):
 
 
 def test_a_tree_with_one_policy_needs_no_episode():
-    tree = ts.DecisionTree(
+    tree = ts.InfostateTree(
         first_sequence=[0, 1], first_child=[1, 1], parent=[1], action=np.zeros(1, np.int16), can_end=[True]
     )
     mdp = ts.TreeMDP(tree, [1.0], [0, 1, 1], [0.5], [1.0])
@@ -125,3 +127,13 @@ def test_a_tree_with_one_policy_needs_no_episode():
 def test_wrong_parameters_are_refused(algorithm, wrong, mdp_of):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         algorithm(mdp_of("kuhn", 0).tree, **wrong)
+
+
+def test_without_the_union_over_policies_it_stops_sooner(mdp_of):
+    mdp = mdp_of("kuhn", 0)
+    episodes = []
+    for union in ("tight", "best"):
+        result = ts.run_until_stopped(ts.LUCBT(mdp.tree, epsilon=0.2, delta=0.1, union=union, seed=0), mdp)
+        assert result.gap <= 0.2 * mdp.tree.utility_range
+        episodes.append(result.episodes)
+    assert episodes[1] < episodes[0]

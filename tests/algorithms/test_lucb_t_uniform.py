@@ -4,16 +4,18 @@ import numpy as np
 import pytest
 
 import tmdp_spiel as ts
-from twins import brute_force
+from reference import brute_force
+from reference.learners import ends_at_once
 
 
 class Outcomes:
     """Every outcome of every sequence, in order of its plays."""
 
     def __init__(self, tree):
-        self.tree, self.of = tree, [[] for _ in range(tree.num_sequences)]
+        self.tree, self.of, self.of_root = tree, [[] for _ in range(tree.num_sequences)], []
 
     def see(self, policy, ended_on, value):
+        self.of_root.append(value if ended_on == self.tree.root else 0.0)
         for j in policy:
             self.of[j].append(value if j == ended_on else 0.0)
 
@@ -22,7 +24,7 @@ class Outcomes:
 
     def estimate(self, policy):
         m = self.count(policy)
-        return sum(sum(self.of[j][:m]) / m for j in brute_force.endings(self.tree, policy))
+        return np.mean(self.of_root) + sum(sum(self.of[j][:m]) / m for j in brute_force.endings(self.tree, policy))
 
 
 def check_batches(mdp, batches, seed, bound="theory"):
@@ -46,7 +48,9 @@ def check_batches(mdp, batches, seed, bound="theory"):
     first = t + 1
     for t in range(first, first + batches - 1):
         if bound == "theory":
-            lam = np.sqrt(8 / 3 * (np.log(4 / 0.05) + mdp.tree.log_num_policies + np.log(2 * t) + 2 * np.log(t)))
+            counts = 2 if mdp.tree.root_can_end else 1  # of one policy: n(pi), and the number of episodes
+            log_events = mdp.tree.log_num_policies + counts * np.log(2 * t) + 2 * np.log(t)
+            lam = np.sqrt(8 / 3 * (np.log(4 / 0.05) + log_events))
         else:
             lam = np.sqrt(0.1 * np.log(t / 0.05))
         estimates = {each: outcomes.estimate(each) for each in everything}
@@ -76,3 +80,7 @@ def test_every_batch_on_kuhn(player, bound, mdp_of):
 @pytest.mark.parametrize("seed", range(25))
 def test_every_batch_on_random_trees(seed):
     check_batches(brute_force.random_mdp(np.random.default_rng(seed)), 60, seed)
+
+
+def test_every_batch_where_episodes_can_end_before_any_own_decision():
+    check_batches(ends_at_once(), 150, 0)

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from twins.learners import check_pickling, check_steps, ends_at_once
+from reference.learners import check_pickling, check_steps, ends_at_once
 
 ROOT = pathlib.Path(__file__).parents[2]
 GUIDE = ROOT / "docs" / "new_algorithm.md"

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import tmdp_spiel as ts
+from reference import brute_force
+from reference.observer import Observer
 from tmdp_spiel.bounds import widths
-from twins import brute_force
-from twins.observer import Observer
 
 SETTINGS = {
     "simple": dict(bound="simple", c=0.1),
@@ -92,6 +92,12 @@ def test_a_wrong_baseline_is_named(mdp_of):
         ts.UCBT(tree, baseline=1.5)
     with pytest.raises(ValueError, match="transitions"):
         ts.UCBT(tree, baseline="adaptive", estimator="transitions")
+
+
+@pytest.mark.parametrize("learner", [ts.LUCBT, ts.UCBT])
+def test_no_width_of_theorem_1_for_what_it_is_not_about(learner, mdp_of):
+    with pytest.raises(ValueError, match="not proven for estimator='transitions'; use estimator='counts'"):
+        learner(mdp_of("kuhn", 0).tree, bound="theory", estimator="transitions")
 
 
 def test_growth_matches_the_written_out_widths(mdp_of):

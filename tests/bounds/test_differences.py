@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given, settings, strategies
 
 import tmdp_spiel as ts
+from reference import brute_force, differences
 from tmdp_spiel.bounds.differences import Bet, largest_difference, least_total, settle
-from tmdp_spiel.trees import walk
-from twins import brute_force, differences
+from tmdp_spiel.trees import traversal
 
 SEEDS = strategies.integers(0, 2**32 - 1)
 
@@ -62,7 +62,7 @@ def test_settled_bets_are_those_of_every_policy_written_out(seed):
     rng = np.random.default_rng(seed)
     mdp = random_mdp(rng)
     tree, epsilon = mdp.tree, 0.07
-    path = walk.new_path(tree.horizon)
+    path = traversal.new_path(tree.horizon)
     log_capital, scratch = np.zeros(tree.num_sequences + 1), np.empty((2, tree.horizon + 1))
     plans = differences.pure_plans(tree)
     written_out = np.zeros(len(plans))

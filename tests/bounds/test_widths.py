@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import tmdp_spiel as ts
+from reference import brute_force
+from reference.learners import ends_at_once
 from tmdp_spiel.bounds import theorems, widths
-from twins import brute_force
 
 
 def test_widths_by_hand():
@@ -23,9 +24,23 @@ def test_schedules_by_hand(mdp_of):
         widths.ucb_t_schedule(tree, "paper"): 64 * t**19,
         widths.ucb_t_schedule(tree, "tight"): 27 * t**10,
     }
+    check_schedules(expected, t)
+
+
+def check_schedules(expected, t):
     for schedule, inverse_delta in expected.items():
         width = widths.growth(schedule, t) / math.sqrt(1000)
         assert width == pytest.approx(widths.beta(1000, 1 / inverse_delta))
+
+
+def test_unions_count_the_episodes_that_end_before_any_own_decision():
+    tree = ends_at_once().tree  # 3 reduced policies, k = 3 with the root
+    t, delta = 100, 0.05
+    expected = {
+        widths.lucb_t_schedule(tree, delta, "tight"): 4 * 3 * (2 * t) ** 3 * t**2 / delta,
+        widths.uniform_schedule(tree, delta, "tight"): 4 * 3 * (2 * t) ** 2 * t**2 / delta,
+    }
+    check_schedules(expected, t)
 
 
 def gaps(mdp):

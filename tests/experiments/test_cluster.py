@@ -1,6 +1,5 @@
 """A real Dask scheduler with two worker processes, one of which is killed half-way."""
 
-import json
 import pathlib
 import socket
 import subprocess
@@ -11,7 +10,7 @@ import pytest
 
 from experiments.sweep import execution, run, store
 from experiments.sweep.configuration import configuration
-from tmdp_spiel.running import cluster
+from tmdp_spiel.evaluation import cluster
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -32,7 +31,16 @@ def address():
 @pytest.mark.slow
 def test_a_worker_dies_and_all_results_arrive_and_equal_the_local_ones(tmp_path, address):
     flags = ["--games=leduc", "--players=x", "--iterations=5", "--algorithms=MVP,UCT", "--runs=6", "--episodes=600000"]
-    sweep = [sys.executable, "-m", "experiments.regret", *flags, f"--scheduler={address}", f"--output={tmp_path}"]
+    sweep = [
+        sys.executable,
+        "-m",
+        "experiments.reproduce",
+        "--only=regret",
+        "--nofigures",
+        *flags,
+        f"--scheduler={address}",
+        f"--output={tmp_path}",
+    ]
     host, port = address.removeprefix("tcp://").split(":")
     processes = [dask("scheduler", "--host", host, "--port", port)]
     try:
@@ -55,10 +63,10 @@ def test_a_worker_dies_and_all_results_arrive_and_equal_the_local_ones(tmp_path,
         for seed in range(6)
     ]
     remote = store.Store(tmp_path / "runs").find_all(configurations)
-    local = [json.loads(json.dumps(run.perform(each))) for each in configurations]
+    local = [run.perform(each) for each in configurations]
     for there, here in zip(remote, local, strict=True):
         for part in ("configuration", "environment", "outcome"):
-            assert there[part] == here[part]
+            assert getattr(there, part) == getattr(here, part)
 
 
 def test_a_scheduler_that_does_not_answer_is_named(tmp_path, address, monkeypatch):

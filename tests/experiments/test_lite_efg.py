@@ -4,7 +4,7 @@ import pyspiel
 import pytest
 
 import tmdp_spiel as ts
-from experiments import lite_efg
+from experiments.benchmarks import lite_efg
 
 
 @pytest.fixture

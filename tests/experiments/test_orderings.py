@@ -60,10 +60,11 @@ def test_leads_are_ratios():
 
 
 def test_claims_are_about_what_the_panels_show():
-    panels = {panel["panel"]: panel for panel in settings.PANELS}
+    panels = {panel.letter: panel for panel in settings.PANELS}
+    assert "".join(panels) == "abcdefgh"
     for claim in (*claims.CURVE_CLAIMS, *claims.LEAD_CLAIMS):
-        for letter in claim["panels"]:
-            assert {claim["smaller"], claim["larger"]} <= set(panels[letter]["algorithms"])
+        for letter in claim.panels:
+            assert {claim.smaller, claim.larger} <= set(panels[letter].algorithms)
     for claim in claims.STOPPING_CLAIMS:
-        assert {claim["smaller"], claim["larger"]} <= set(settings.STOPPING_ALGORITHMS)
-        assert claim["game"] in settings.STOPPING_GAMES
+        assert {claim.smaller, claim.larger} <= set(settings.STOPPING_ALGORITHMS)
+        assert claim.game in settings.STOPPING_GAMES

@@ -1,20 +1,29 @@
 """OpenSpiel's agents and our learners as responders."""
 
+import ast
 import pathlib
 import subprocess
 import sys
+import types
 
 import numpy as np
+import open_spiel.python
 import pytest
 
-from experiments.sweep import responding
+from experiments.benchmarks import responding
+from experiments.sweep.configuration import Problem
+from tmdp_spiel.openspiel import rl_agents
 
 ROOT = pathlib.Path(__file__).parents[2]
 
 
 def command(*flags: str) -> subprocess.CompletedProcess:
     return subprocess.run(
-        [sys.executable, "-m", "experiments.responders", *flags], cwd=ROOT, capture_output=True, text=True, timeout=300
+        [sys.executable, "-m", "experiments.benchmarks.responders", *flags],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
 
 
@@ -36,14 +45,16 @@ def test_a_table_a_budget_and_runs_that_are_kept(tmp_path):
 
 
 def test_without_torch_it_is_said_what_to_install():
-    script = "import sys; sys.modules['torch'] = None; from tmdp_spiel.spiel import rl_agents; rl_agents.dqn_in_torch()"
+    script = (
+        "import sys; sys.modules['torch'] = None; from tmdp_spiel.openspiel import rl_agents; rl_agents.dqn_in_torch()"
+    )
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=100)
     assert "pip install 'tmdp-spiel[torch]'" in done.stderr
 
 
 @pytest.mark.parametrize("opponent", ["uniform", "cfr+"])
 def test_a_response_is_valued_exactly(opponent):
-    setting = responding.Setting("kuhn", opponent, 20, True)
+    setting = responding.Setting(Problem("kuhn", 0, opponent, 20), True)
     plan = np.ones(setting.mdp.tree.num_states, np.int32)  # always bet
     exact = setting.exact(lambda state: state.legal_actions()[-1])
     assert exact == pytest.approx(setting.mdp.value(plan))
@@ -52,7 +63,7 @@ def test_a_response_is_valued_exactly(opponent):
 
 
 def test_agents_and_searches_learn_or_plan():
-    setting = responding.Setting("leduc", "uniform", None, True)
+    setting = responding.Setting(Problem("leduc", 0, "uniform", None), True)
     agent = responding.Agent(setting, "OpenSpielQLearner", 0, {})
     before = agent.value(0, 10)[0]
     agent.play(3000)
@@ -63,8 +74,62 @@ def test_agents_and_searches_learn_or_plan():
 
 def test_a_dqn_responds():
     pytest.importorskip("torch")
-    setting = responding.Setting("kuhn", "uniform", None, True)
+    setting = responding.Setting(Problem("kuhn", 0, "uniform", None), True)
     agent = responding.Agent(setting, "OpenSpielDQNAdam", 0, responding.AGENTS["OpenSpielDQNAdam"])
     agent.play(200)
     value, error = agent.value(0, 10)
     assert -2 <= value <= 2 and error == 0.0
+
+
+@pytest.fixture
+def arguments_of_dqn():
+    """The names of the constructor's arguments, read from OpenSpiel's source, which only torch can import."""
+    source = pathlib.Path(open_spiel.python.__file__).parent / "pytorch" / "dqn.py"
+    made = next(
+        each
+        for kind in ast.parse(source.read_text("utf-8")).body
+        if isinstance(kind, ast.ClassDef) and kind.name == "DQN"
+        for each in kind.body
+        if isinstance(each, ast.FunctionDef) and each.name == "__init__"
+    )
+    return [each.arg for each in (*made.args.args[1:], *made.args.kwonlyargs)]
+
+
+@pytest.mark.parametrize("name", rl_agents.IN_TORCH)
+def test_without_torch_a_dqn_is_made_and_asked_as_open_spiel_has_it(name, arguments_of_dqn, monkeypatch):
+    class DQN:
+        def __init__(self, player, inputs, actions, **others):
+            assert arguments_of_dqn[:3] == ["player_id", "state_representation_size", "num_actions"]
+            assert others.keys() <= set(arguments_of_dqn)
+
+        def step(self, now, is_evaluation=False):
+            return types.SimpleNamespace(action=None if now.last() else now.observations["legal_actions"][0][0])
+
+    monkeypatch.setattr(rl_agents, "dqn_in_torch", lambda: types.SimpleNamespace(DQN=DQN))
+    setting = responding.Setting(Problem("kuhn", 0, "uniform", None), True)
+    agent = responding.Agent(setting, name, 0, responding.RESPONDERS[name])
+    agent.play(3)
+    assert agent.value(0, 10) == (setting.exact(lambda state: 0), 0.0)
+
+
+def test_without_torch_every_run_of_the_defaults_is_configured():
+    script = """
+from absl import flags
+from experiments.benchmarks import responders, responding
+flags.FLAGS(["responders"])
+runs = [run for each in responders.PROBLEMS.values() for name in responding.RESPONDERS
+        for run in responders.runs_of(each, name)]
+for run in runs:
+    valuation, own = responding.Valuation.split(run.hyper_parameters)
+    assert own.keys() >= responding.RESPONDERS[run.algorithm].keys() and run.episodes in valuation.marks
+print(len(runs), len({run.algorithm for run in runs}), len({run.key for run in runs}))
+"""
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=200)
+    assert done.stdout.split() == ["360", "9", "360"], done.stderr
+
+
+@pytest.mark.slow
+def test_without_torch_the_tables_of_the_shipped_runs_are_printed(tmp_path):
+    done = command("--stored", "--archive=docs/runs/responders.jsonl.xz", f"--output={tmp_path}")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("| leduc, uniform | 2.088 | ") == 3 and "**1.993** ± 0.035" in done.stdout

@@ -4,6 +4,7 @@ import pytest
 
 from experiments.sweep import execution, progress, run, store
 from experiments.sweep.configuration import configuration
+from experiments.sweep.result import Environment, Learning, Result
 
 
 def asked(seed, algorithm="UCT"):
@@ -13,7 +14,7 @@ def asked(seed, algorithm="UCT"):
 def test_runs_of_other_code_are_not_continued(tmp_path):
     results = store.Store(tmp_path)
     old = run.perform(asked(0))
-    old["code"] = {**old["code"], "source": "old"}
+    old.code = {**old.code, "source": "old"}
     results.keep(old)
     assert execution.carry_out([asked(0)], results) == [old], "a complete sweep is what it is"
     with pytest.raises(store.RefusedResult, match="UCT on leduc, player x, were made by other code"):
@@ -28,12 +29,12 @@ def test_a_run_that_fails_is_named_and_the_others_are_kept(tmp_path):
         execution.SweepStopped, match="LUCB on leduc, player x: ValueError: LUCB has one arm per policy"
     ):
         execution.carry_out([asked(0, "LUCB"), asked(0), asked(0)], results)
-    assert results.find(asked(0))["outcome"]["episode"][-1] == 50
+    assert results.find(asked(0)).outcome.episode[-1] == 50
 
 
 def test_the_time_left_is_that_of_runs_of_the_same_kind():
     def took(seconds, algorithm, seed):
-        return {"configuration": asked(seed, algorithm), "timing": {"seconds": seconds}}
+        return Result.of(asked(seed, algorithm), Environment("", 0.0, ""), Learning([], [], []), seconds)
 
     shown = progress.Progress([took(10.0, "UCT", 0), took(50.0, "MVP", 0)], [asked(seed) for seed in (1, 2)], False)
     assert shown.remaining() == "20 s"

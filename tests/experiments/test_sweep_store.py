@@ -1,27 +1,29 @@
 """The store: a result is found whole and of the configuration asked for, or refused."""
 
-import json
+import dataclasses
 import lzma
+import pathlib
 
 import pytest
 
 from experiments.sweep import archive, curves, store
 from experiments.sweep.configuration import configuration
-from tmdp_spiel.trees import storage
+from experiments.sweep.result import Environment, Learning, Result, Timing
+from tmdp_spiel.core import storage
 
 
 def asked(seed=0, c=1.0, **more):
-    return {**configuration("learning", "leduc", 0, "UCT", {"c": c}, seed, 100), **more}
+    return dataclasses.replace(configuration("learning", "leduc", 0, "UCT", {"c": c}, seed, 100), **more)
 
 
 def result(seed=0, source="s", environment="e", **more):
-    return {
-        "configuration": asked(seed, **more),
-        "code": {"source": source, "git_revision": f"revision of {source}"},
-        "environment": {"fingerprint": environment},
-        "outcome": {"episode": [1, 100], "regret": [0.1 + seed, 1 / 3], "value_gap": [1.0, 0.5]},
-        "timing": {"seconds": 1.0, "measured_after": [0.1, 0.9], "host": "here"},
-    }
+    return Result(
+        asked(seed, **more),
+        {"source": source, "git_revision": f"revision of {source}"},
+        Environment("leduc_poker()", 0.0, environment),
+        Learning([1, 100], [0.1 + seed, 1 / 3], [1.0, 0.5]),
+        Timing(1.0, [0.1, 0.9], host="here"),
+    )
 
 
 @pytest.fixture
@@ -52,7 +54,7 @@ def test_a_damaged_file_is_refused_and_named(results, damage):
 
 def test_a_run_of_another_configuration_is_refused(results):
     path = results.path(asked())
-    storage.write_checked_json(path, result(seed=1))
+    storage.write_checked_json(path, result(seed=1).to_json())
     with pytest.raises(store.RefusedResult, match="another configuration"):
         results.find(asked())
 
@@ -78,7 +80,7 @@ def test_runs_of_different_code_are_not_averaged_unless_asked():
 
 def test_a_new_revision_of_the_same_source_is_the_same_code():
     later = result(1)
-    later["code"]["git_revision"] = "another"
+    later.code["git_revision"] = "another"
     assert store.check_comparable([result(0), later]) == []
 
 
@@ -88,8 +90,8 @@ def test_runs_against_different_opponents_are_refused_always():
 
 
 def test_curves_are_means_over_the_seeds_that_were_asked_for():
-    panel = {"measure": "regret", "curves": {"UCT": [asked(0), asked(1), asked(2)], "UCBT": []}}
-    found = curves.of_panel(panel, json.loads(json.dumps([result(1), result(0), result(0, c=2.0)])))
+    runs = {"UCT": [asked(0), asked(1), asked(2)], "UCBT": []}
+    found = curves.of_runs("regret", runs, [result(1), result(0), result(0, c=2.0)])
     assert list(found) == ["UCT"]
     assert found["UCT"].seeds == (0, 1)
     assert found["UCT"].mean.tolist() == pytest.approx([0.6, 1 / 3])
@@ -98,19 +100,18 @@ def test_curves_are_means_over_the_seeds_that_were_asked_for():
 
 
 def test_runs_that_the_clock_ended_are_compared_where_all_were_measured():
-    panel = {"measure": "regret", "curves": {"UCT": [asked(0, seconds=1.0), asked(1, seconds=1.0)]}}
+    limited = {"UCT": [asked(0, seconds=1.0), asked(1, seconds=1.0)]}
     runs = [result(0, seconds=1.0), result(1, seconds=1.0)]
-    runs[1]["outcome"]["episode"] = [1, 63]
-    found = curves.of_panel(panel, runs)["UCT"]
+    runs[1].outcome.episode = [1, 63]
+    found = curves.of_runs("regret", limited, runs)["UCT"]
     assert found.episode.tolist() == [1] and found.values.tolist() == [[0.1], [1.1]]
-    unlimited = {"measure": "regret", "curves": {"UCT": [asked(0), asked(1)]}}
     runs = [result(0), result(1)]
-    runs[1]["outcome"]["episode"] = [1, 63]
+    runs[1].outcome.episode = [1, 63]
     with pytest.raises(store.RefusedResult, match="measured at different episodes"):
-        curves.of_panel(unlimited, runs)
+        curves.of_runs("regret", {"UCT": [asked(0), asked(1)]}, runs)
 
 
-def test_any_game_string_and_seat_has_a_path(results):
+def test_any_game_string_and_player_has_a_path(results):
     path = results.path(asked(game="goofspiel(num_cards=4,players=3)", player=2))
     assert path.parts[-6:-2] == ("learning", "goofspiel_num_cards_4_players_3", "2", "UCT")
 
@@ -121,9 +122,9 @@ def test_an_archive_gives_back_its_runs(tmp_path, results):
     assert archive.pack(results.all(), tmp_path / "a.xz") == 3
     archived = store.Store(tmp_path / "empty", [tmp_path / "a.xz"])
     found = archived.find(asked(2))
-    assert found["outcome"] == {"episode": [1, 100], "regret": [2.1, 0.333333], "value_gap": [1.0, 0.5]}
-    assert found["timing"] == {"seconds": 1.0, "measured_after": [0.9]}
-    assert {**found, "outcome": 0, "timing": 0} == {**result(2), "outcome": 0, "timing": 0}
+    assert found.outcome == Learning([1, 100], [2.1, 0.333333], [1.0, 0.5])
+    assert found.timing == Timing(1.0, [0.9])
+    assert dataclasses.replace(found, outcome=0, timing=0) == dataclasses.replace(result(2), outcome=0, timing=0)
     assert archived.find(asked(3)) is None
 
     archive.pack(reversed(archived.all()), tmp_path / "b.xz")
@@ -134,8 +135,8 @@ def test_a_run_of_the_directory_comes_before_an_archived_one(tmp_path, results):
     archive.pack([result(source="old"), result(1, source="old")], tmp_path / "a.xz")
     both = store.Store(results.directory, [tmp_path / "a.xz"])
     both.keep(result(source="new"))
-    assert [each["code"]["source"] for each in both.find_all([asked(), asked(1)])] == ["new", "old"]
-    assert sorted(each["code"]["source"] for each in both.all()) == ["new", "old"]
+    assert [each.code["source"] for each in both.find_all([asked(), asked(1)])] == ["new", "old"]
+    assert sorted(each.code["source"] for each in both.all()) == ["new", "old"]
 
 
 @pytest.mark.parametrize("where", [0, 40, -1])
@@ -158,3 +159,20 @@ def test_an_archive_with_other_numbers_in_it_is_refused(tmp_path):
     path.write_bytes(lzma.compress(lzma.decompress(path.read_bytes()).replace(b"0.5", b"0.4")))
     with pytest.raises(ValueError, match="truncated or was altered"):
         archive.unpack(path)
+
+
+@pytest.mark.parametrize("path", sorted((pathlib.Path(__file__).parents[2] / "docs" / "runs").glob("*.xz")), ids=str)
+def test_the_shipped_archives_are_read_and_written_again_to_the_same_text(tmp_path, path):
+    runs = archive.unpack(path)
+    assert len(runs) > 300 and all(isinstance(each, Result) for each in runs)
+    archive.pack(runs, tmp_path / "again.xz")
+    assert lzma.decompress((tmp_path / "again.xz").read_bytes()) == lzma.decompress(path.read_bytes())
+
+
+def test_a_result_of_another_version_is_refused_and_named(results):
+    data = result().to_json()
+    data["outcome"]["speed"] = 1.0
+    path = results.path(asked())
+    storage.write_checked_json(path, data)
+    with pytest.raises(store.RefusedResult, match=f"{path} is not a result that this version reads: .*'speed'"):
+        results.find(asked())

@@ -12,21 +12,23 @@ import pytest
 from absl import flags
 from absl.testing import flagsaver
 
-from experiments import plot, regret, reproduce, stopping_times, value_gap
-from experiments.paper import settings
-from experiments.sweep import run, store
-from experiments.sweep.configuration import configuration
+from experiments import reproduce
+from experiments.paper import flags as paper_flags, settings
+from experiments.sweep import archive, run, set_flag, store
+from experiments.sweep.configuration import Configuration, configuration, hyper_parameters_of
+from tmdp_spiel.algorithms.catalogue import catalogue
 
 ROOT = pathlib.Path(__file__).parents[2]
 TINY = ("--games=leduc", "--players=x", "--iterations=5")
 
 
-def command(module, *chosen):
-    return [sys.executable, "-m", f"experiments.{module}", *chosen]
+def command(part, *chosen):
+    only = [] if part == "all" else [f"--only={part}"]
+    return [sys.executable, "-m", "experiments.reproduce", *only, *chosen]
 
 
-def call(module, *chosen):
-    return subprocess.run(command(module, *chosen), cwd=ROOT, capture_output=True, text=True, timeout=200)
+def call(part, *chosen):
+    return subprocess.run(command(part, *chosen), cwd=ROOT, capture_output=True, text=True, timeout=300)
 
 
 def outcomes(directory):
@@ -42,7 +44,7 @@ def alone(algorithm, seed, episodes):
     """A run in this process, without a pool."""
     constants = settings.constants("leduc", 0, algorithm)
     asked = configuration("learning", "leduc", 0, algorithm, constants, seed, episodes, iterations=5)
-    return json.loads(json.dumps({**run.perform(asked), "code": None, "timing": None}))
+    return {**run.perform(asked).to_json(), "code": None, "timing": None}
 
 
 @pytest.mark.slow
@@ -52,6 +54,7 @@ def test_a_sweep_killed_and_interrupted_ends_with_the_same_results(tmp_path):
         "--runs=10",
         "--episodes=60000",
         "--processes=1",
+        "--nofigures",
         f"--output={tmp_path}",
         *TINY,
     ]
@@ -82,19 +85,21 @@ def test_a_sweep_killed_and_interrupted_ends_with_the_same_results(tmp_path):
     assert len(left_by_kill) < len(left) < 20
     assert left_by_kill.items() <= left.items()
     assert interrupted.returncode != 0 and "Traceback" not in message
-    assert f"interrupted: {len(left)} of 20 runs are kept in {runs}; the same command goes on" in message
+    assert f"interrupted: {len(left)} of 20 runs are saved in {runs}; the same command continues" in message
 
     done = call("regret", *chosen)
     assert done.returncode == 0, done.stderr
     assert done.stderr == "", "no bar when not on a terminal"
     assert "| UCB-T |" in done.stdout and "10 runs of 60,000 episodes" in done.stdout
     expected = [alone(algorithm, seed, 60_000) for algorithm in ("UCBT", "LUCBT") for seed in range(10)]
-    assert outcomes(runs) == {str(store.Store("").path(each["configuration"])): each for each in expected}
+    assert outcomes(runs) == {
+        str(store.Store("").path(Configuration(**each["configuration"]))): each for each in expected
+    }
 
 
 @pytest.mark.slow
 def test_the_measures_share_runs_and_refuse_damaged_ones(tmp_path):
-    chosen = [f"--output={tmp_path}", "--runs=2", "--episodes=200", *TINY]
+    chosen = [f"--output={tmp_path}", "--runs=2", "--episodes=200", "--nofigures", *TINY]
     done = call("value_gap", *chosen)
     assert done.returncode == 0, done.stderr
     assert "left out on leduc: LUCBTUniform, because" in done.stderr
@@ -117,10 +122,12 @@ def test_the_measures_share_runs_and_refuse_damaged_ones(tmp_path):
 def test_everything_at_once(tmp_path):
     curves = ["--episodes=100", f"--output={tmp_path}", *TINY]
     stopping = ["--stopping_games=kuhn", "--tolerances=0.4"]
-    done = call("reproduce", "--runs=2", *curves, *stopping)
+    done = call("all", "--runs=2", f"--pack={tmp_path / 'all.xz'}", *curves, *stopping)
     assert done.returncode == 0, done.stderr
     tables = (tmp_path / "tables.md").read_text()
     assert tables in done.stdout
+    assert len(archive.unpack(tmp_path / "all.xz")) == len(list(tmp_path.rglob("seed_*.json")))
+    assert f"runs in {tmp_path / 'all.xz'}, " in done.stderr
     for line in (
         "| x | LUCB | none | ",
         "| o | LUCB-T | tight | ",
@@ -131,7 +138,13 @@ def test_everything_at_once(tmp_path):
         assert line in tables
     again = call("stopping_times", "--runs=2", "--iterations=5", f"--output={tmp_path}", *stopping)
     assert again.returncode == 0, again.stderr
-    assert again.stdout.strip() in tables, "found, and the same table"
+    table = again.stdout.split("## The paper's orderings")[0].strip()
+    assert table in tables, "found, and the same table"
+    assert (tmp_path / "tables_stopping_times.md").read_text() in again.stdout
+    assert (tmp_path / "tables.md").read_text() == tables
+    packed = call("stopping_times", "--runs=2", "--stored", f"--archive={tmp_path / 'all.xz'}", "--iterations=5",
+                  f"--output={tmp_path / 'other'}", *stopping)  # fmt: skip
+    assert table in packed.stdout, packed.stderr
 
     more = ["--stopping_games=leduc", "--stopping_algorithms=LUCB,MDPGapE", "--give_up_after=200", "--tolerances=0.4"]
     more.append("--noreference")
@@ -142,10 +155,11 @@ def test_everything_at_once(tmp_path):
 
     for drawn in (tmp_path / "figures").iterdir():
         drawn.unlink()
-    drawn = call("plot", "--runs=3", *curves)
+    drawn = call("value_gap,regret", "--stored", "--runs=3", *curves)
     assert drawn.returncode == 0, drawn.stderr
-    assert "panel e: 2 of 3 runs of StrongEuler" in drawn.stdout
-    for name in ("panels", "a_leduc_value_gap_x", "e_leduc_regret_x"):
+    assert "2 of 3 runs of StrongEuler on leduc, player x, are stored" in drawn.stderr
+    for name in ("panels_value_gap_regret", "a_leduc_value_gap_x", "e_leduc_regret_x"):
+        assert f"{name}.png" in drawn.stdout
         assert (tmp_path / "figures" / f"{name}.png").stat().st_size > 20_000
         assert (tmp_path / "figures" / f"{name}.pdf").read_bytes().startswith(b"%PDF")
 
@@ -165,6 +179,12 @@ def test_everything_at_once(tmp_path):
         ("--tolerances=2", "strictly between 0 and 1"),
         ("--tolerances=x", "strictly between 0 and 1"),
         ("--runs=0", "positive integer"),
+        ("--only=plot", "choose from stopping_times, value_gap, regret"),
+        ("--set=UCBT_c=1", "'UCBT_c=1' does not look like UCBT.c=0.5"),
+        ("--set=UCTT.c=1", "no learner is called 'UCTT'; choose from AMB, BalancedLevels"),
+        ("--set=UCT.d=1", "UCT has no 'd'; it has c"),
+        ("--set=UCT.c=big", "c of UCT must be float, not 'big'"),
+        ("--set=PSRL.lazy=1", "lazy of PSRL must be bool, not '1'"),
     ],
 )
 def test_a_wrong_flag_names_the_right_values(flag, message):
@@ -174,23 +194,56 @@ def test_a_wrong_flag_names_the_right_values(flag, message):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "module, flag, message",
+    "part, chosen, message",
     [
-        ("regret", "--UCBT_c=-1", "c must be a positive number"),
-        ("plot", "--output=/nowhere", "none of the runs that the flags ask for is in /nowhere/runs"),
-        ("stopping_times", "--unions=loose", "choose from paper, tight"),
+        ("regret", ["--set=UCBT.c=-1"], "c must be a positive number"),
+        ("stopping_times", ["--set=UCBT.c=1"], "--set names UCBT, but the learners are none"),
+        ("regret", ["--stored", "--output=/nowhere"], "none of the runs that the flags ask for is in /nowhere/runs"),
     ],
 )
-def test_mistakes_end_with_a_message(module, flag, message):
-    done = call(module, flag)
+def test_mistakes_end_with_a_message(part, chosen, message):
+    done = call(part, *chosen)
     assert done.returncode != 0
     assert message in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("module", [value_gap, regret, plot, stopping_times, reproduce])
-def test_help_stands_on_its_own(module):
-    assert f"python -m {module.__name__}" in module.__doc__
-    shown = {flag.name for flag in flags.FLAGS.get_key_flags_for_module(module.__name__)}
-    assert {"scale", "runs", "output", "processes", "scheduler", "use_progress"} <= shown
-    assert ("episodes" in shown) == (module is not stopping_times)
+def test_help_stands_on_its_own():
+    for part in reproduce.PARTS:
+        assert f"python -m experiments.reproduce --only={part}" in reproduce.__doc__
+    shown = {flag.name for flag in flags.FLAGS.get_key_flags_for_module("experiments.reproduce")}
+    assert {"only", "scale", "runs", "episodes", "set", "stored", "pack", "archive", "output", "scheduler"} <= shown
+    assert len(shown) < 30
+
+
+@pytest.mark.parametrize(
+    "setting, expected",
+    [
+        ("UCBT.c=0.5", ("UCBT", "c", 0.5)),
+        ("UCBT.baseline=0.5", ("UCBT", "baseline", 0.5)),
+        ("UCBT.baseline=mean", ("UCBT", "baseline", "mean")),
+        ("UCBT.recommended=lower bound", ("UCBT", "recommended", "lower bound")),
+        ("PSRL.lazy=True", ("PSRL", "lazy", True)),
+        ("BalancedLevels.number=4", ("BalancedLevels", "number", 4)),
+    ],
+)
+def test_settings_have_the_type_of_the_hyper_parameter(setting, expected):
+    found = set_flag.parse(setting)
+    assert found == expected and type(found[2]) is type(expected[2])
+
+
+def test_every_hyper_parameter_can_be_set_to_its_default():
+    for algorithm in catalogue():
+        for name, each in hyper_parameters_of(algorithm).items():
+            assert each.types, f"{algorithm}.{name} has no type to read a value by"
+            if each.default is not None:
+                assert set_flag.parse(f"{algorithm}.{name}={each.default}") == (algorithm, name, each.default)
+
+
+def test_settings_reach_the_runs():
+    with flagsaver.flagsaver():
+        flags.FLAGS(["reproduce", "--set=UCBT.c=0.25", "--set", "UCBT.c=0.5", "--set=UCT.c=3", "--games=leduc"])
+        assert set_flag.given("UCBT") == {"c": 0.5} and set_flag.given("MVP") == {}
+        asked = paper_flags.configurations(paper_flags.panels({"regret"}))
+        of = {each.algorithm: each.hyper_parameters for each in asked}
+        assert of["UCBT"]["c"] == 0.5 and of["UCT"] == {"c": 3.0} and of["OPF"]["k"] == 5.0

@@ -3,31 +3,37 @@
 import pytest
 
 from experiments.paper import settings, tables
+from experiments.paper.flags import PanelRuns
 from experiments.sweep.configuration import configuration
+from experiments.sweep.result import Environment, Learning, Limit, Result, Stopping
 from experiments.sweep.tables import mean_and_error
+
+
+def of(asked, outcome):
+    return Result.of(asked, Environment("", 0.0, ""), outcome, 1.0)
 
 
 def stopped(algorithm, seed, episodes, gap=0.0, player=0, game="kuhn", **hyper_parameters):
     asked = configuration("stopping", game, player, algorithm, {"epsilon": 0.1, "delta": 0.1, **hyper_parameters}, seed)
-    return {"configuration": asked, "outcome": {"episodes": episodes, "stopped": True, "gap": gap, "width": None}}
+    return of(asked, Stopping(episodes, True, gap, None))
 
 
 def learned(panel, algorithm, seed, final):
-    asked = configuration("learning", panel["game"], panel["player"], algorithm, {}, seed, 100)
-    return {"configuration": asked, "outcome": {"episode": [1, 100], panel["measure"]: [1.0, final]}}
+    asked = configuration("learning", panel.game, panel.player, algorithm, {}, seed, 100)
+    return of(asked, Learning([1, 100], **{"regret": [], "value_gap": [], panel.measure: [1.0, final]}))
 
 
 def made_up(letter, finals):
     """A panel and its results; finals: by algorithm, by seed."""
-    panel = next(each for each in settings.PANELS if each["panel"] == letter)
+    panel = next(each for each in settings.PANELS if each.letter == letter)
     results = [
         learned(panel, algorithm, seed, final) for algorithm, each in finals.items() for seed, final in enumerate(each)
     ]
     asked = {
-        algorithm: [each["configuration"] for each in results if each["configuration"]["algorithm"] == algorithm]
+        algorithm: [each.configuration for each in results if each.configuration.algorithm == algorithm]
         for algorithm in finals
     }
-    return {**panel, "curves": asked}, results
+    return PanelRuns(panel, asked), results
 
 
 def test_stopping_times_stand_under_the_papers():
@@ -48,20 +54,20 @@ def test_stopping_times_stand_under_the_papers():
 
 def test_what_is_refused_and_the_reference_have_their_cells():
     asked = configuration("limit", "leduc", 0, "ReferenceLimit", {"epsilon": 0.1, "delta": 0.1}, 0)
-    limit = {"configuration": asked, "outcome": {"least": 63.04, "most": 1063.26, "for_every_answer": True}}
-    refused = stopped("LUCB", 0, None, game="leduc")["configuration"]
+    limit = of(asked, Limit(63.04, 1063.26, True))
+    refused = stopped("LUCB", 0, 0, game="leduc").configuration
     lines = tables.stopping_times([stopped("LUCB", 0, 123_456), limit], [refused]).splitlines()
     assert lines[0] == "| player | algorithm | union | kuhn, 0.1 | leduc, 0.1 | largest gap / epsilon |"
     assert "| x | LUCB | none | 123,000 | refused | 0.000 |" in lines
     assert "| x | *asymptotic reference* | none | — | 63.0 to 1,060 |  |" in lines
-    limit["outcome"]["for_every_answer"] = False
+    limit.outcome.for_every_answer = False
     cell = "at most 1,060; at least 63.0 if the answer is the best response"
     assert f"| x | *asymptotic reference* | none | {cell} |  |" in tables.stopping_times([limit])
 
 
 def given_up(algorithm, seed, episodes, width):
     result = stopped(algorithm, seed, episodes, game="leduc")
-    result["outcome"] |= {"stopped": False, "width": width}
+    result.outcome.stopped, result.outcome.width = False, width
     return result
 
 
@@ -81,7 +87,7 @@ def test_runs_that_were_given_up_say_so():
 def test_a_claim_is_not_judged_on_runs_that_were_given_up():
     sides = [stopped("LUCB", 0, 1e5), stopped("LUCBT", 0, 2e5, union="paper")]
     assert "LUCB < LUCB-T" in tables.claims(sides, [], [])
-    sides[1]["outcome"]["stopped"] = False
+    sides[1].outcome.stopped = False
     assert "LUCB < LUCB-T" not in tables.claims(sides, [], [])
 
 
@@ -112,6 +118,6 @@ def test_claims_are_judged_where_both_sides_have_runs():
 
 @pytest.mark.parametrize("fraction, runs, episodes", [(1.0, 50, None), (0.1, 5, 0.1), (1e-6, 2, 1000)])
 def test_scales(fraction, runs, episodes):
-    full = settings.SCALES["full"]["leduc"]["episodes"]
+    full = settings.SCALES["full"].curves["leduc"].episodes
     expected = {None: full, 0.1: full // 10, 1000: 1000}[episodes]
-    assert settings.scaled(fraction)["leduc"] == {"runs": runs, "episodes": expected}
+    assert settings.scaled(fraction).curves["leduc"] == settings.CurveSize(runs, expected)

@@ -15,10 +15,12 @@ import pytest
 from open_spiel.python import policy as policy_lib
 from open_spiel.python.algorithms import expected_game_score, exploitability, gambit
 
+from tmdp_spiel.core import storage
 from tmdp_spiel.games.rbt import cfr_plus, mixture as rbt_mixture, policy_file, tree as rbt_tree
 from tmdp_spiel.games.rbt.cfr_plus import CFRPlus
 from tmdp_spiel.games.rbt.policy import SupportPolicy
-from tmdp_spiel.trees import storage
+from tmdp_spiel.openspiel.exact_games import exact_exploitability, exact_form
+from tmdp_spiel.planning.cfr import CFRSolver
 
 pytestmark = pytest.mark.rbt
 
@@ -67,6 +69,25 @@ def test_cfr_plus_is_openspiels_iteration_by_iteration(game_string):
             best = ours.best_response_values()
             assert sum(best) / 2 == pytest.approx(pyspiel.exploitability(in_cpp, policy), abs=1e-9)
             assert -best[1] - 1e-9 <= value <= best[0] + 1e-9
+
+
+@pytest.mark.parametrize("game_string", (TINY, WITHOUT_RULES, X_CAN_WIN_AT_ONCE))
+def test_the_sequence_form_has_the_same_iterations_and_values(game_string):
+    game = pyspiel.load_game(game_string)
+    form, ours = exact_form(game), CFRPlus(rbt_tree.enumeration(game))
+    general = CFRSolver(form)
+    for _ in range(5):
+        ours.iterate()
+        general.iterate()
+    for player in (0, 1):
+        np.testing.assert_allclose(general.average_reach(player)[:-1], ours.average_reach(player), atol=1e-9)
+    found = general.exploitability()
+    assert found.best_responses == pytest.approx(ours.best_response_values(), abs=1e-9)
+    assert sum(found.values) == pytest.approx(0.0, abs=1e-12)
+    policy = cfr_plus.pruned_policy(game, ours.average_reaches())
+    assert exact_exploitability(game, policy).best_responses == pytest.approx(
+        cfr_plus.best_response_values(game, policy), abs=1e-12
+    )
 
 
 def test_average_policy_has_the_value_and_exploitability_that_openspiel_measures():
@@ -218,7 +239,7 @@ def test_survives_being_killed_between_and_during_checkpoints(tmp_path):
         iterations.append(solver.iteration)
     subprocess.run(command(tmp_path, "killed", "--resume"), cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     assert (tmp_path / "killed.bin").read_bytes() == (tmp_path / "whole.bin").read_bytes()
-    assert iterations == sorted(set(iterations)), "every run went on from the checkpoint of the one before"
+    assert iterations == sorted(set(iterations)), "every run continued from the checkpoint of the one before"
     assert not list(tmp_path.glob(".killed.npz.*")), "what an interrupted write left behind is removed"
 
 

@@ -12,10 +12,10 @@ from open_spiel.python import policy as policy_lib
 from open_spiel.python.bots import policy as policy_bot
 
 import tmdp_spiel as ts
+from reference.plans import Twins
 from tmdp_spiel.bounds import widths
+from tmdp_spiel.evaluation.evaluator import Evaluator
 from tmdp_spiel.games.rbt import cfr_plus, game as rbt, policy_file, tree as rbt_tree
-from tmdp_spiel.running.score import Score
-from twins.plans import Twins
 
 COUNTS = (
     {"states": 10_646_870, "sequences": 21_257_813, "terminals": 19_268_080, "horizon": 9},
@@ -45,7 +45,7 @@ def game():
 
 @pytest.fixture(scope="module")
 def trees(game):
-    return [rbt_tree.decision_tree(game, player) for player in (0, 1)]
+    return [rbt_tree.infostate_tree(game, player) for player in (0, 1)]
 
 
 @pytest.mark.parametrize("player", (0, 1))
@@ -170,16 +170,16 @@ def test_learners_are_measured_exactly(game, learner, tmp_path):
     """Regret and value gap from what episodes touch, against the value of whole plans; and on from a file."""
     mdp = rbt_tree.build_tree_mdp(game, 0, policy_lib.UniformRandomPolicy(game))
     first, rng = learner(mdp.tree, seed=2), np.random.default_rng(2)
-    score = Score(first, mdp)
+    evaluator = Evaluator(first, mdp)
     for episodes in (1, 3000):
-        score.play(rng, episodes)
-        assert score.recommended_value() == pytest.approx(mdp.value(first.recommend()), abs=1e-9)
+        evaluator.play(rng, episodes)
+        assert evaluator.recommended_value() == pytest.approx(mdp.value(first.recommend()), abs=1e-9)
     ts.save_learner(first, tmp_path / "learner")
     again = ts.load_learner(tmp_path / "learner", mdp.tree)
     played = mdp.value(first.plan())
-    _, regret = score.play(copy.deepcopy(rng), 1)
+    _, regret = evaluator.play(copy.deepcopy(rng), 1)
     assert regret == pytest.approx(mdp.best_response()[0] - played, abs=1e-9)
-    assert Score(again, mdp).play(rng, 1) == (1, pytest.approx(regret, abs=1e-9))
+    assert Evaluator(again, mdp).play(rng, 1) == (1, pytest.approx(regret, abs=1e-9))
     np.testing.assert_array_equal(again.plan(), first.plan())
     (tmp_path / "learner").unlink()
 
@@ -196,9 +196,9 @@ def test_incremental_plans_equal_plain_passes(game, player, learner, settings):
     mdp = rbt_tree.build_tree_mdp(game, player, ts.equilibrium(game))
     learner = learner(mdp.tree, bound="simple", seed=3, **settings)
     twins = Twins(mdp, learner.optimistic, learner.seed, learner._arms.estimates)
-    score, rng = Score(learner, mdp), np.random.default_rng(3)
+    evaluator, rng = Evaluator(learner, mdp), np.random.default_rng(3)
     for episodes in (200, 3000):
-        score.play(rng, episodes)
+        evaluator.play(rng, episodes)
         twins.compare(widths.simple_beta(1, learner.episodes + 2, learner.c, learner.delta), learner.episodes)
 
 

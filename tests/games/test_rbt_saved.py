@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import tmdp_spiel as ts
+from tmdp_spiel.core import storage
 from tmdp_spiel.games.rbt import enumeration, tree
 from tmdp_spiel.games.rbt.structure import Enumeration
-from tmdp_spiel.trees import storage
 
 START = (0, 1, 2, 3, 4)
 

@@ -7,8 +7,8 @@ from open_spiel.python import policy as policy_lib
 
 from tmdp_spiel.games.rbt import passes, tree as rbt_tree
 from tmdp_spiel.games.rbt.names import RBTNames
-from tmdp_spiel.spiel import build, enumerations
-from tmdp_spiel.trees.decision_tree import StateNames
+from tmdp_spiel.openspiel import build, registry
+from tmdp_spiel.trees.infostate_tree import StateNames
 
 # Late starts, small enough for a traversal of all histories: o to move, x to move and able to win at once, rules off.
 REDUCED = (
@@ -28,21 +28,21 @@ def load(**parameters):
 @pytest.fixture
 def by_traversal(monkeypatch):
     """Makes `build` take the ordinary way, through all histories of the OpenSpiel game."""
-    monkeypatch.setattr(enumerations, "_registered", {})
+    monkeypatch.setattr(registry, "_registered", {})
 
 
 def test_the_game_brings_its_enumeration_unless_it_is_told_not_to(monkeypatch):
     game = load(start="x4o0x8o2x1")
-    assert isinstance(build.build_decision_tree(game, 0).names, RBTNames)
-    monkeypatch.setattr(enumerations, "_registered", {})
-    assert isinstance(build.build_decision_tree(game, 0).names, StateNames)
+    assert isinstance(build.build_infostate_tree(game, 0).names, RBTNames)
+    monkeypatch.setattr(registry, "_registered", {})
+    assert isinstance(build.build_infostate_tree(game, 0).names, StateNames)
 
 
 @pytest.mark.parametrize("parameters", REDUCED, ids=str)
 @pytest.mark.parametrize("player", (0, 1))
 def test_equals_the_traversal_of_all_histories_node_for_node(parameters, player, by_traversal):
     game = load(**parameters)
-    compiled, traversed = rbt_tree.decision_tree(game, player), build.build_decision_tree(game, player)
+    compiled, traversed = rbt_tree.infostate_tree(game, player), build.build_infostate_tree(game, player)
     assert compiled.num_states == traversed.num_states
     assert compiled.num_sequences == traversed.num_sequences
     assert compiled.num_terminals == traversed.num_terminals
@@ -89,7 +89,7 @@ def outcomes(mdp, sequence):
 
 def random_policy(game, player):
     rng = np.random.default_rng(3)
-    tree = rbt_tree.decision_tree(game, player)
+    tree = rbt_tree.infostate_tree(game, player)
     rows = [rng.dirichlet(np.ones(count)) for count in np.diff(tree.first_sequence)]
     return rbt_tree.array_policy(game, {player: np.concatenate(rows)})
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import tmdp_spiel as ts
+from reference import brute_force
 from tmdp_spiel.planning.lower_bound import largest_lower_bound
-from twins import brute_force
 
 
 def written_out(tree, plays, totals, lam):

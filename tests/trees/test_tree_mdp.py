@@ -203,8 +203,8 @@ def corrupted(mdp, **changed):
         ({"outcome_probability": lambda a: a[:-1]}, "agree in length"),
         ({"outcome_return": lambda a: a + 1}, "rescaled to"),
         ({"outcome_probability": lambda a: a / 2}, "do not add up"),
-        ({"reach": lambda a: -a}, "negative or no number"),
-        ({"reach": lambda a: a * np.nan}, "negative or no number"),
+        ({"reach": lambda a: -a}, "negative or NaN"),
+        ({"reach": lambda a: a * np.nan}, "negative or NaN"),
     ],
 )
 def test_inconsistent_chances_are_refused(changed, message):

@@ -42,11 +42,12 @@ import numba
 import numpy as np
 
 from tmdp_spiel.algorithms.path_learner import PathLearner, plan_values
-from tmdp_spiel.algorithms.regret_balancing import new_balance, weigh
-from tmdp_spiel.trees import checks, ties, walk
-from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
-from tmdp_spiel.trees.grown_tree import GrownTree
-from tmdp_spiel.trees.kernels import Direct, kernel
+from tmdp_spiel.algorithms.regret_balancing import new_balance, next_to_play, spread_of, weigh
+from tmdp_spiel.core import hash_rng, validation
+from tmdp_spiel.core.jit import Direct, kernel
+from tmdp_spiel.trees import traversal
+from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE
+from tmdp_spiel.trees.lazy_tree import LazyTree
 from tmdp_spiel.trees.return_ranges import known_ranges_below
 
 _IMAGINED = 2.0  # returns after a sequence
@@ -66,8 +67,9 @@ Tables = collections.namedtuple(
 
 # levels, noises: float64[K], b and noise b;  caution: as given to the learner;
 # least, most: float64[J], the range of returns after a sequence, empty if it is not known
-Memory = collections.namedtuple(
-    "Memory", ["tables", "balance", "levels", "noises", "doubt", "caution", "least", "most", "seed", "path"]
+BalancedLevelsMemory = collections.namedtuple(
+    "BalancedLevelsMemory",
+    ["tables", "balance", "levels", "noises", "doubt", "caution", "least", "most", "seed", "path"],
 )
 # what c_b(n) and g(j) are made of: as given to the learner, but surge_to, which is longer on small trees
 Doubt = collections.namedtuple("Doubt", ["surge", "surge_from", "surge_to", "patience", "insistence"])
@@ -88,6 +90,8 @@ class BalancedLevels(PathLearner):
     guess: the regret coefficient that every level is first credited with, likewise.
     """
 
+    plays_in_rounds = True
+
     def __init__(
         self,
         tree,
@@ -107,7 +111,7 @@ class BalancedLevels(PathLearner):
         seed: int = 0,
     ):
         super().__init__(tree, seed)
-        number = checks.whole_number("number", number)
+        number = validation.whole_number("number", number)
         if not 0 < lowest <= highest <= 1:
             raise ValueError(f"the levels must lie in (0, 1], lowest first, not from {lowest} to {highest}")
         for name, value in (("caution", caution), ("surge", surge)):
@@ -115,31 +119,31 @@ class BalancedLevels(PathLearner):
                 raise ValueError(f"{name} must be a number of at least 0, not {value}")
         if not 0 <= insistence <= 0.5:
             raise ValueError(f"insistence must be in [0, 0.5], not {insistence}")
-        size = math.inf if isinstance(tree, GrownTree) else tree.num_sequences
+        size = math.inf if isinstance(tree, LazyTree) else tree.num_sequences
         levels = np.geomspace(lowest, highest, number)
         rows = number + 1
         least, most = known_ranges_below(tree)
-        self._memory = Memory(
+        self._memory = BalancedLevelsMemory(
             tables=Tables(
-                visits=np.zeros(tree.room.sequences, np.int32),
-                state_visits=np.zeros(tree.room.states, np.int32),
-                fresh=np.zeros(tree.room.sequences, np.int32),
+                visits=np.zeros(tree.capacity.sequences, np.int32),
+                state_visits=np.zeros(tree.capacity.states, np.int32),
+                fresh=np.zeros(tree.capacity.sequences, np.int32),
                 totals=np.zeros(len(least)),
                 squares=np.zeros(len(least)),
-                sums=np.zeros(tree.room.sequences * rows),
-                best=np.zeros(tree.room.states * rows),
-                plans=np.zeros(tree.room.states * rows, PLAN_DTYPE),
-                first=np.zeros(tree.room.states, PLAN_DTYPE),
+                sums=np.zeros(tree.capacity.sequences * rows),
+                best=np.zeros(tree.capacity.states * rows),
+                plans=np.zeros(tree.capacity.states * rows, PLAN_DTYPE),
+                first=np.zeros(tree.capacity.states, PLAN_DTYPE),
                 change=np.zeros(rows),
             ),
             balance=new_balance(number, confidence, guess),
             levels=levels,
-            noises=checks.positive("noise", noise) * levels,
+            noises=validation.positive("noise", noise) * levels,
             doubt=Doubt(
                 surge=float(surge),
-                surge_from=checks.positive("surge_from", surge_from),
-                surge_to=checks.positive("surge_to", surge_to) * max(1.0, _SMALL_TREE / size) ** 2,
-                patience=checks.positive("patience", patience),
+                surge_from=validation.positive("surge_from", surge_from),
+                surge_to=validation.positive("surge_to", surge_to) * max(1.0, _SMALL_TREE / size) ** 2,
+                patience=validation.positive("patience", patience),
                 insistence=float(insistence),
             ),
             caution=float(caution),
@@ -148,7 +152,8 @@ class BalancedLevels(PathLearner):
             seed=self.seed,
             path=self._path,
         )
-        self._take_in = Direct(_take_in)
+        self._observe = Direct(_observe)
+        self._in_flight: list[int] = []  # the levels that play the episodes of a round
         self._prepare(0)
 
     def _prepare(self, first):
@@ -175,19 +180,40 @@ class BalancedLevels(PathLearner):
         plan = np.where(tables.state_visits > 0, tables.plans[row :: len(tables.change)], tables.first)
         return plan[: self.tree.num_states]
 
-    def chooser(self, draw):
+    def action_selector(self, draw):
         tables = self._memory.tables
         rows, current = len(tables.change), memoryview(self._memory.balance.current)
         visits, plans, first = (memoryview(each) for each in (tables.state_visits, tables.plans, tables.first))
         return lambda state: plans[state * rows + current[0]] if visits[state] > 0 else first[state]
 
+    def action_selectors(self, number):
+        """The levels play as they would if the returns to come refuted none of them; each episode has its own draws."""
+        memory, links, tables = self._memory, self.tree.links, self._memory.tables
+        self._in_flight = next_to_play(memory.balance, number)
+        spread = spread_of(memory.balance)
+        episodes = iter(enumerate(list(self._in_flight)))
+
+        def action_selector(draw):
+            episode, level = next(episodes)
+
+            def choose(state):
+                if tables.state_visits[state] == 0:
+                    return int(tables.first[state])
+                return _redraw(links, memory, state, level, spread, episode << 32)
+
+            return choose
+
+        return action_selector
+
     def _update(self, ended_on, value):
         links = self.tree.links
-        self._take_in(links, self._memory, self._trace_back(links, ended_on, self._path), value)
+        if self._in_flight:
+            self._memory.balance.current[0] = self._in_flight.pop(0)
+        self._observe(links, self._memory, self._trace_back(links, ended_on, self._path), value)
 
-    def new_values(self, mdp):
+    def init_values(self, mdp):
         first = plan_values(self.tree.links, mdp.chances, self._memory.tables.first)
-        return _new_values(self.tree.links, mdp.chances, self._memory.tables, first)
+        return _init_values(self.tree.links, mdp.chances, self._memory.tables, first)
 
     def recommended_value(self, mdp, values) -> float:
         return mdp.to_utility(float(values.rows[-1]))
@@ -199,8 +225,8 @@ class BalancedLevels(PathLearner):
 @kernel
 def _normal(seed, time, key):
     """A standard normal draw for (seed, time, key), by Box and Muller."""
-    radius = math.sqrt(-2.0 * math.log(1.0 - ties.uniform(seed, time, 2 * key)))
-    return radius * math.cos(2.0 * math.pi * ties.uniform(seed, time, 2 * key + 1))
+    radius = math.sqrt(-2.0 * math.log(1.0 - hash_rng.uniform(seed, time, 2 * key)))
+    return radius * math.cos(2.0 * math.pi * hash_rng.uniform(seed, time, 2 * key + 1))
 
 
 @kernel
@@ -233,8 +259,8 @@ def _is_settled(memory, sequence):
 
 
 @kernel
-def _choose_optimistic(links, memory, state, row, spread):
-    """Of a level: (V(s), the sequence of the largest draw)."""
+def _choose_optimistic(links, memory, state, row, spread, salt):
+    """Of a level: (V(s), the sequence of the largest draw). salt: other draws for other numbers."""
     tables, level, doubt = memory.tables, memory.levels[row], memory.doubt
     rows, time = len(tables.change), tables.state_visits[state]
     swell = doubt.surge * time / (time + doubt.surge_from) * doubt.surge_to / (time + doubt.surge_to)
@@ -248,7 +274,7 @@ def _choose_optimistic(links, memory, state, row, spread):
             mean, unexplored = tables.sums[j * rows + row] / number, tables.fresh[j] / number
         mean = _possible(memory, j, mean)
         width = noise * (1.0 + growth * unexplored) * _deviation(memory, j, spread) / math.sqrt(max(number, 1))
-        draw = mean + width * _normal(memory.seed, time, np.int64(j) * rows + row)
+        draw = mean + width * _normal(memory.seed, time + salt, np.int64(j) * rows + row)
         best = max(best, mean)
         if draw > largest:
             lead, largest = np.int64(j), draw
@@ -270,16 +296,22 @@ def _choose_cautious(links, memory, state, row, spread):
             lower = mean - memory.caution * _deviation(memory, j, spread) / math.sqrt(number)
         else:
             continue
-        takes, tied = ties.takes_lead(lower, best, tied, memory.seed, time, np.int64(j))
+        takes, tied = hash_rng.takes_lead(lower, best, tied, memory.seed, time, np.int64(j))
         if takes:
             best, lead = lower, np.int64(j)
     return best, lead
 
 
+@numba.njit(cache=True)
+def _redraw(links, memory, state, row, spread, salt):
+    """The action index that a level chooses with draws of their own."""
+    return _choose_optimistic(links, memory, state, row, spread, salt)[1] - links.first_sequence[state]
+
+
 @kernel
 def _choose(links, memory, state, row, spread):
     if row < len(memory.levels):
-        return _choose_optimistic(links, memory, state, row, spread)
+        return _choose_optimistic(links, memory, state, row, spread, 0)
     return _choose_cautious(links, memory, state, row, spread)
 
 
@@ -306,7 +338,7 @@ def _learn_at(memory, at, length, value, fresh):
 
 @kernel
 def _choose_at(links, memory, state, row, spread):
-    """Chooses anew for one row; notes by how much n(s) V(s) has grown; returns the sequence."""
+    """Chooses again for one row; notes by how much n(s) V(s) has grown; returns the sequence."""
     tables = memory.tables
     number, cell = tables.state_visits[state], np.int64(state) * len(tables.change) + row
     best, lead = _choose(links, memory, state, row, spread)
@@ -317,7 +349,7 @@ def _choose_at(links, memory, state, row, spread):
 
 
 @kernel
-def _take_in(links, memory, length, value):
+def _observe(links, memory, length, value):
     spread, fresh = weigh(memory.balance, value), False
     for at in range(length - 1, -1, -1):
         fresh = _learn_at(memory, at, length, value, fresh)
@@ -336,15 +368,15 @@ def _true_value(tables, values, state, row):
 def _true_sequence_value(links, chances, tables, values, sequence, row):
     """Q(j) = ending value of j + sum over child states c of V(c); V if j is the root."""
     total = chances.ending_value[sequence]
-    child, end = walk.children(links, sequence)
+    child, end = traversal.children(links, sequence)
     while child != end:
         total += _true_value(tables, values, child, row)
-        child = walk.next_child(links, child)
+        child = traversal.next_child(links, child)
     return total
 
 
 @numba.njit(cache=True)
-def _new_values(links, chances, tables, first):
+def _init_values(links, chances, tables, first):
     """The true values of all rows, bottom-up over the visited states."""
     states, rows = len(links.parent), len(tables.change)
     values = TrueValues(first, np.empty((states + 1) * rows), np.empty(rows))
@@ -355,14 +387,14 @@ def _new_values(links, chances, tables, first):
                 j = links.first_sequence[state] + tables.plans[cell]
                 values.rows[cell] = _true_sequence_value(links, chances, tables, values, j, row)
     for row in range(rows):
-        total = _true_sequence_value(links, chances, tables, values, walk.root(links), row)
+        total = _true_sequence_value(links, chances, tables, values, traversal.root(links), row)
         values.rows[states * rows + row] = total
     return values
 
 
 @kernel
-def _take_in_scored(links, chances, memory, values, length, value):
-    """_take_in, with the true values brought up to date."""
+def _observe_scored(links, chances, memory, values, length, value):
+    """_observe, with the true values brought up to date."""
     tables, path = memory.tables, memory.path
     rows = len(tables.change)
     spread, fresh = weigh(memory.balance, value), False
@@ -391,9 +423,9 @@ def _follow(links, chances, memory, uniform):
     """One episode of the current level from one uniform draw: fills the path; returns (its length, outcome)."""
     tables, path = memory.tables, memory.path
     rows, row = len(tables.change), memory.balance.current[0]
-    j, rest, length = walk.root(links), uniform, 0
+    j, rest, length = traversal.root(links), uniform, 0
     while True:
-        state, outcome, rest = walk.follow_chance(links, chances, j, rest)
+        state, outcome, rest = traversal.follow_chance(links, chances, j, rest)
         if outcome >= 0:
             return length, outcome
         action = tables.plans[np.int64(state) * rows + row] if tables.state_visits[state] > 0 else tables.first[state]
@@ -408,5 +440,5 @@ def _play(links, chances, memory, values, rng, number):
     for _ in range(number):
         total += values.rows[len(values.rows) - rows + memory.balance.current[0]]
         length, outcome = _follow(links, chances, memory, rng.random())
-        _take_in_scored(links, chances, memory, values, length, chances.outcome_return[outcome])
+        _observe_scored(links, chances, memory, values, length, chances.outcome_return[outcome])
     return number, total

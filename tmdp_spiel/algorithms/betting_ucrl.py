@@ -2,7 +2,7 @@
 
 UCRL on the tree (Auer, Jaksch and Ortner, NeurIPS 2008) with bounds by betting (Waudby-Smith and Ramdas, JRSS B, 2024);
 proven in docs/theory.md, section 8. For a sequence j let X be what follows it: the return if the episode ends, V*(c) if
-it goes on to state c. The mean of X is Q*(j). Whoever doubts that it is as high as m, and stakes the fraction f, has
+it continues to state c. The mean of X is Q*(j). Whoever doubts that it is as high as m, and stakes the fraction f, has
 after n visits the capital
 
     K(m) = product over the visits of 1 + f (m - X) / (1 - m).
@@ -16,12 +16,10 @@ from __future__ import annotations
 import collections
 import math
 
-import numba
 import numpy as np
 
-from tmdp_spiel.algorithms.path_learner import rescore_plan
-from tmdp_spiel.algorithms.transition_model import (
-    BoundsLearner,
+from tmdp_spiel.algorithms.empirical_model import (
+    OptimisticLearner,
     choose_by,
     empirical_mean,
     greedy_plan,
@@ -29,22 +27,23 @@ from tmdp_spiel.algorithms.transition_model import (
     state_bound,
     state_visits,
 )
-from tmdp_spiel.trees import checks, walk
-from tmdp_spiel.trees.grown_tree import GrownTree
-from tmdp_spiel.trees.kernels import kernel, tree_pass
-from tmdp_spiel.trees.walk import follow_plan
+from tmdp_spiel.algorithms.path_learner import compiled_loop
+from tmdp_spiel.core import validation
+from tmdp_spiel.core.jit import kernel, tree_pass
+from tmdp_spiel.trees import traversal
+from tmdp_spiel.trees.lazy_tree import LazyTree
 
 _STAKES = 14  # f = 0.9, 0.45, ...: one is near the best for every variance and up to 10^9 visits
 _LARGEST_STAKE = 0.9
-_GROWTH = 1.02  # a bound is computed anew when its visits have grown by this factor
+_GROWTH = 1.02  # a bound is recomputed when its visits have grown by this factor
 # The part of its distance from the mean by which a bound may be larger than the least: one to play by, one to certify
 _PLAYED, _CERTIFIED = 2.0**-9, 2.0**-26
 
 # confidence, left: see below;  refreshed: int32[J + 1], visits at the last refresh;
 # means: float64[J + 1], the mean of what followed each sequence if the best is done afterwards, 0 if nothing is known;
 # numbers, values: float64[most children], scratch, how often each child followed and its bound
-Memory = collections.namedtuple(
-    "Memory",
+BettingUCRLMemory = collections.namedtuple(
+    "BettingUCRLMemory",
     [
         "model",
         "upper",
@@ -61,31 +60,31 @@ Memory = collections.namedtuple(
 )
 # How delta is spread. logarithm: ln(number of bounds / delta), or ln(1 / delta) if by_appearance
 Confidence = collections.namedtuple("Confidence", ["logarithm", "by_appearance"])
-# One entry per sequence, of a tree that grows. Episodes that left the tree after it: their number, and the sums of
+# One entry per sequence, of a lazy tree. Episodes that left the tree after it: their number, and the sums of
 # their returns and squared returns, which are in the model as well
 Left = collections.namedtuple("Left", ["number", "returns", "squares"])
 
 
-class BettingUCRL(BoundsLearner):
+class BettingUCRL(OptimisticLearner):
     """Plays the largest upper bound at every state, recommends the empirically best plan.
 
-    delta: the chance that any of the bounds is ever wrong. `upper_bound` certifies at any other delta. On a tree that
-    grows, what was never visited counts as 1, and delta is spread over the sequences in the order of their appearance.
+    delta: the chance that any of the bounds is ever wrong. `upper_bound` certifies at any other delta. On a lazy tree,
+    what was never visited counts as 1, and delta is spread over the sequences in the order of their appearance.
     """
 
     def __init__(self, tree, *, delta: float = 0.05, seed: int = 0):
         super().__init__(tree, seed, lower=False)
-        self.delta = checks.probability("delta", delta)
-        self._grows = isinstance(tree, GrownTree)
-        most_children = tree.room.children + 1
-        could_leave = tree.room.with_root if self._grows else 0
-        self._memory = Memory(
+        self.delta = validation.probability("delta", delta)
+        self._grows = isinstance(tree, LazyTree)
+        most_children = tree.capacity.children + 1
+        could_leave = tree.capacity.with_root if self._grows else 0
+        self._memory = BettingUCRLMemory(
             model=self._model,
             upper=self._upper,
             confidence=self._confidence(self.delta),
             left=Left(np.zeros(could_leave, np.int32), np.zeros(could_leave), np.zeros(could_leave)),
-            refreshed=np.zeros(tree.room.with_root, np.int32),
-            means=np.zeros(tree.room.with_root),
+            refreshed=np.zeros(tree.capacity.with_root, np.int32),
+            means=np.zeros(tree.capacity.with_root),
             numbers=np.empty(most_children),
             values=np.empty(most_children),
             seed=self.seed,
@@ -106,9 +105,25 @@ class BettingUCRL(BoundsLearner):
         left.squares[ended_on] += value * value
         self._update(ended_on, value)
 
+    def observe_failed(self, ended_on, left=False):
+        """What is not known counts as the largest return, so that the bounds hold whatever it was."""
+        self.observe(ended_on, 1.0, left)
+
     def upper_bound(self, delta: float) -> float:
         """What no policy is worth more than, in [0, 1], with probability 1 - delta after all episodes at once."""
-        confidence = self._confidence(checks.probability("delta", delta))
+        confidence = self._confidence(validation.probability("delta", delta))
+        apart = self._memory._replace(upper=np.ones_like(self._memory.upper), confidence=confidence)
+        _bound_all(self.tree.links, apart)
+        return float(apart.upper[self.tree.root])
+
+    def foreseen_upper_bound(self, delta: float, factor: float) -> float:
+        """An estimate of upper_bound(delta) after `factor` times the episodes, if they go as those so far.
+
+        Capitals would be raised to that power, which is as if ln(1 / delta) were divided by it. Sequences that were
+        never visited count as 1, as they do now.
+        """
+        confidence = self._confidence(validation.probability("delta", delta))
+        confidence = confidence._replace(logarithm=confidence.logarithm / validation.positive("factor", factor))
         apart = self._memory._replace(upper=np.ones_like(self._memory.upper), confidence=confidence)
         _bound_all(self.tree.links, apart)
         return float(apart.upper[self.tree.root])
@@ -121,7 +136,7 @@ class BettingUCRL(BoundsLearner):
         return greedy_plan(self.tree.links, self._model, self._memory.means, self.seed, states)
 
     def _compiled(self):
-        return take_in, _play
+        return observe, _play
 
 
 @kernel
@@ -149,7 +164,7 @@ def _log_capital(memory, children, ended, total, squares, stake, mean):
 def _log_confidence(confidence, sequence):
     """ln(1 / delta'), delta' the share of one sequence.
 
-    In a tree that grows, that of the j-th sequence to appear is delta / (2 (j + 1) (1 + ln(j + 1))^2), the root being
+    In a lazy tree, that of the j-th sequence to appear is delta / (2 (j + 1) (1 + ln(j + 1))^2), the root being
     the first, j = 0: all of them add up to at most delta, however many there will be.
     """
     if not confidence.by_appearance:
@@ -190,13 +205,13 @@ def _bound(links, memory, sequence, above, precision):
     """
     model, upper = memory.model, memory.upper
     ended, followers = np.int64(model.visits[sequence]), 0
-    child, end = walk.children(links, sequence)
+    child, end = traversal.children(links, sequence)
     while child != end:
         number = state_visits(links, model.visits, child)
         memory.numbers[followers], memory.values[followers] = number, state_bound(links, upper, child)
         ended -= number
         followers += 1
-        child = walk.next_child(links, child)
+        child = traversal.next_child(links, child)
     total, squares = model.returns[sequence], model.squares[sequence]
     if len(memory.left.number) and memory.left.number[sequence] > 0:
         left = np.int64(memory.left.number[sequence])
@@ -234,7 +249,7 @@ def _bound_all(links, memory):
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             if memory.model.visits[j] > 0:
                 memory.upper[j] = _bound(links, memory, np.int64(j), 1.0, _CERTIFIED)
-    root = walk.root(links)
+    root = traversal.root(links)
     if memory.model.visits[root] > 0:
         memory.upper[root] = _bound(links, memory, root, 1.0, _CERTIFIED)
 
@@ -250,20 +265,12 @@ def _refresh(links, memory, sequence):
 
 
 @kernel
-def take_in(links, memory, length, value):
+def observe(links, memory, length, value):
     record(links, memory.model, memory.path, length, value)
     for at in range(length - 1, -1, -1):
         _refresh(links, memory, np.int64(memory.path.sequences[at]))
         choose_by(links, memory.model, memory.upper, memory.plan, memory.path.states[at], memory.seed)
-    _refresh(links, memory, walk.root(links))
+    _refresh(links, memory, traversal.root(links))
 
 
-@numba.njit(cache=True)
-def _play(links, chances, memory, values, rng, number):
-    total = 0.0
-    for _ in range(number):
-        total += values[len(values) - 1]
-        length, outcome = follow_plan(links, chances, memory.plan, rng.random(), memory.path)
-        take_in(links, memory, length, chances.outcome_return[outcome])
-        rescore_plan(links, chances, memory.plan, memory.path, length, values)
-    return number, total
+_play = compiled_loop(observe)

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import difflib
 import inspect
+from collections.abc import Callable
 
 from tmdp_spiel.algorithms.learner import Learner
 
 
 def catalogue() -> dict[str, type[Learner]]:
-    """All learners under their own names, in the order in which the package lists them."""
+    """All learners under their own names, in alphabetical order."""
     import tmdp_spiel  # the namespace is complete only once the package is loaded
 
-    public = vars(tmdp_spiel).items()
+    public = sorted(vars(tmdp_spiel).items(), key=lambda item: item[0].lower())
     return {name: value for name, value in public if _is_algorithm(value) and name == value.__name__}
+
+
+def names_of(condition: Callable[[type[Learner]], bool]) -> str:
+    """The names of the learners that satisfy a condition, for a message."""
+    return ", ".join(name for name, kind in catalogue().items() if condition(kind))
 
 
 def _is_algorithm(value) -> bool:

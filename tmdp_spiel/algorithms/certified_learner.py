@@ -1,16 +1,17 @@
-"""The learner to ask for a certified best response: which one depends on the size of the tree."""
+"""The learners to start with: for little regret, and for a certified best response."""
 
 from __future__ import annotations
 
+from tmdp_spiel.algorithms.balanced_levels import BalancedLevels
 from tmdp_spiel.algorithms.betting_on_differences import BettingOnDifferences
 from tmdp_spiel.algorithms.certified_ucrl import CertifiedUCRL
-from tmdp_spiel.trees.decision_tree import DecisionTree
+from tmdp_spiel.trees.infostate_tree import InfostateTree
 
 _LARGE = 200_000  # sequences
 
 
 def certified_learner(
-    tree: DecisionTree, *, epsilon: float = 0.05, delta: float = 0.05, seed: int = 0
+    tree: InfostateTree, *, epsilon: float = 0.05, delta: float = 0.05, seed: int = 0
 ) -> BettingOnDifferences | CertifiedUCRL:
     """A learner that stops with a policy within epsilon of the best, with probability at least 1 - delta.
 
@@ -21,6 +22,31 @@ def certified_learner(
         epsilon: how far from the best the policy may be, on the [0, 1] scale of returns.
         delta: the probability with which it may be further.
         seed: of the learner.
+
+    Returns:
+        The learner; `run_until_stopped` plays it until it stops.
+
+    >>> import numpy as np, tmdp_spiel as ts
+    >>> ts.certified_learner(ts.random_tree_mdp(np.random.default_rng(0)).tree, epsilon=0.1)
+    BettingOnDifferences(epsilon=0.1, delta=0.05, seed=0)
     """
-    large = isinstance(tree, DecisionTree) and tree.num_sequences > _LARGE
+    large = isinstance(tree, InfostateTree) and tree.num_sequences > _LARGE
     return (CertifiedUCRL if large else BettingOnDifferences)(tree, epsilon=epsilon, delta=delta, seed=seed)
+
+
+def default_learner(tree: InfostateTree, *, seed: int = 0) -> BalancedLevels:
+    """The learner to use where nothing is known of the game: little regret, whatever the size of the tree.
+
+    Args:
+        tree: what the learner may know of the game, `mdp.tree`.
+        seed: of the learner.
+
+    Returns:
+        A BalancedLevels with its default hyper-parameters.
+
+    >>> import numpy as np, tmdp_spiel as ts
+    >>> mdp = ts.random_tree_mdp(np.random.default_rng(0))
+    >>> ts.run(ts.default_learner(mdp.tree, seed=1), mdp, 100, progress=False).episode[-1].item()
+    100
+    """
+    return BalancedLevels(tree, seed=seed)

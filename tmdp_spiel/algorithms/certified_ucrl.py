@@ -13,15 +13,15 @@ import math
 import numba
 import numpy as np
 
-from tmdp_spiel.algorithms.betting_ucrl import BettingUCRL, take_in
-from tmdp_spiel.algorithms.one_opponent import OneOpponent
+from tmdp_spiel.algorithms.betting_ucrl import BettingUCRL, observe
+from tmdp_spiel.algorithms.empirical_model import greedy_action
 from tmdp_spiel.algorithms.path_learner import plan_values, rescore_plan
-from tmdp_spiel.algorithms.transition_model import greedy_action
-from tmdp_spiel.trees import checks, walk
-from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
-from tmdp_spiel.trees.kernels import kernel, tree_pass
+from tmdp_spiel.core import validation
+from tmdp_spiel.core.jit import kernel, tree_pass
+from tmdp_spiel.trees import traversal
+from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE
+from tmdp_spiel.trees.traversal import follow_plan
 from tmdp_spiel.trees.tree_mdp import deterministic_value
-from tmdp_spiel.trees.walk import follow_plan
 
 _UPPER_SHARE = 0.9  # of delta, for the upper bound
 _STAKES = 14
@@ -39,7 +39,7 @@ NUMBER, TOTAL, SQUARES, LOWER = range(4)
 Measured = collections.namedtuple("Measured", ["frozen", "answer", "progress", "numbers", "epsilon", "delta"])
 
 
-class CertifiedUCRL(OneOpponent, BettingUCRL):
+class CertifiedUCRL(BettingUCRL):
     """PAC identification: stops with a policy that is worth at least V* - epsilon with probability at least 1 - delta.
 
     epsilon is on the [0, 1] scale of returns. For trees of millions of states; on small ones BettingOnDifferences stops
@@ -49,9 +49,9 @@ class CertifiedUCRL(OneOpponent, BettingUCRL):
     grows = False
 
     def __init__(self, tree, *, epsilon: float = 0.05, delta: float = 0.05, seed: int = 0):
-        delta = checks.probability("delta", delta)
+        delta = validation.probability("delta", delta)
         super().__init__(tree, delta=_UPPER_SHARE * delta, seed=seed)
-        self.epsilon, self.delta = checks.probability("epsilon", epsilon), delta
+        self.epsilon, self.delta = validation.probability("epsilon", epsilon), delta
         episodes = _measuring_episodes(1, 0, self.epsilon, (1.0 - _UPPER_SHARE) * delta)
         if episodes >= 2**31:
             raise ValueError(
@@ -77,8 +77,8 @@ class CertifiedUCRL(OneOpponent, BettingUCRL):
         return float(self._upper[self.tree.root] - self._measured.numbers[LOWER])
 
     @property
-    def standing(self) -> str:
-        utility = self.tree.min_utility + self.tree.utility_range * self._upper[self.tree.root]
+    def status(self) -> str:
+        utility = self.tree.to_utility(self._upper[self.tree.root])
         return f"none wins more than {utility:+.4g}, width {self.width:.4f} of {self.epsilon:g}"
 
     @property
@@ -90,18 +90,18 @@ class CertifiedUCRL(OneOpponent, BettingUCRL):
             return self._measured.answer[states]
         return super()._recommend_at(states)
 
-    def new_values(self, mdp):
+    def init_values(self, mdp):
         """V(s) of the optimistic plan, and V of the frozen one."""
         links = self.tree.links
         frozen = deterministic_value(links, mdp.chances, self._measured.frozen)
         return plan_values(links, mdp.chances, self._plan), np.array([frozen])
 
     def _update(self, ended_on, value):
-        length = walk.trace_back(self.tree.links, ended_on, self._path)
+        length = traversal.trace_back(self.tree.links, ended_on, self._path)
         _step(self.tree.links, self._memory, self._measured, length, value)
 
     def _play(self, mdp, values, rng, episodes):
-        self.check_same_opponent(mdp)
+        self.check_same_environment(mdp)
         return _play(self.tree.links, mdp.chances, self._memory, self._measured, *values, rng, episodes)
 
 
@@ -155,12 +155,12 @@ def _freeze(links, memory, frozen):
 
 @tree_pass
 def _step(links, memory, measured, length, value):
-    """Takes in an episode; whether another plan was frozen after it."""
+    """Updates on an episode; whether another plan was frozen after it."""
     progress, numbers = measured.progress, measured.numbers
     if progress[STOPPED]:
         return False
-    take_in(links, memory, length, value)
-    root = walk.root(links)
+    observe(links, memory, length, value)
+    root = traversal.root(links)
     progress[EPISODES] += 1
     froze = False
     if progress[LEFT] > 0:

@@ -1,4 +1,4 @@
-"""What every learner can do, and what it may know: a DecisionTree and the episodes it played."""
+"""What every learner can do, and what it may know: an InfostateTree and the episodes it played."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import typing
 import numpy as np
 
 from tmdp_spiel.algorithms import hyper_parameters
-from tmdp_spiel.trees import checks
-from tmdp_spiel.trees.decision_tree import PLAN_DTYPE, DecisionTree
-from tmdp_spiel.trees.grown_tree import GrownTree
+from tmdp_spiel.core import validation
+from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, InfostateTree
+from tmdp_spiel.trees.lazy_tree import LazyTree
+from tmdp_spiel.trees.traversal import state_of
 from tmdp_spiel.trees.tree_mdp import TreeMDP
-from tmdp_spiel.trees.walk import state_of
 
 
 class Learner(abc.ABC):
@@ -24,16 +24,18 @@ class Learner(abc.ABC):
             ended_on, value = ...  # play learner.plan() for one episode
             learner.learn(ended_on, value)
 
-    plan() does not change until learn() is called. A learner can be pickled at any time and goes on identically.
+    plan() does not change until learn() is called. A learner can be pickled at any time and resumes identically.
 
     The keywords of a learner's constructor, but for the seed, are its hyper-parameters. They are noted when it is made,
     so nothing has to be done for flags, stored runs and files to know them.
     """
 
-    grows: typing.ClassVar[bool] = False  # whether it can learn on a tree that grows
+    grows: typing.ClassVar[bool] = False  # whether it can learn on a lazy tree
 
     # Names of arrays that grow as it learns; in a file, all others must be of the size that a new learner gives them.
     growing_arrays: typing.ClassVar[tuple[str, ...]] = ()
+
+    _fed_by: str | None = None  # the fingerprint of the environment, of learners that certify
 
     __signature__: typing.ClassVar[inspect.Signature]
     _hyper_parameters: dict[str, typing.Any]
@@ -49,23 +51,24 @@ class Learner(abc.ABC):
             learner._hyper_parameters = hyper_parameters.given_to(cls, arguments, keywords)
         return learner
 
-    def __init__(self, tree: DecisionTree, seed: int):
-        if not isinstance(tree, DecisionTree):
-            raise TypeError(f"a learner is made from a DecisionTree (mdp.tree), not from a {type(tree).__name__}")
-        if isinstance(tree, GrownTree) and not self.grows:
+    def __init__(self, tree: InfostateTree, seed: int):
+        if not isinstance(tree, InfostateTree):
+            raise TypeError(f"a learner is made from an InfostateTree (mdp.tree), not from a {type(tree).__name__}")
+        if isinstance(tree, LazyTree) and not self.grows:
+            from tmdp_spiel.algorithms.catalogue import names_of  # it imports this module
+
             raise TypeError(
                 f"{type(self).__name__} plans over the whole tree, so it cannot learn on one that grows; learners that "
-                "can: AMB, BPIUCRL, BettingUCRL, MDPGapE, MVP, OPF, OutcomeSamplingMCCFR, PSRL with lazy=True, "
-                "StrongEuler, UCT"
+                f"can: {names_of(lambda kind: kind.grows)}"
             )
-        if tree.num_states == 0 and not isinstance(tree, GrownTree):
+        if tree.num_states == 0 and not isinstance(tree, LazyTree):
             raise ValueError(f"player {tree.player} never decides anything in this game: there is nothing to learn")
         self.tree = tree
-        self.seed = checks.seed(seed)
+        self.seed = validation.seed(seed)
         self.episodes = 0
 
     @property
-    def standing(self) -> str:
+    def status(self) -> str:
         """How far it is from stopping, in a few words for a progress bar."""
         return ""
 
@@ -74,7 +77,7 @@ class Learner(abc.ABC):
         """The policy for the next episode: one action index per state, or one probability per sequence."""
 
     def learn(self, ended_on: int, value: float) -> None:
-        """Takes in an episode of plan().
+        """Updates on an episode of plan().
 
         ended_on: the sequence it ended on, tree.root if before any own decision. value: its return in [0, 1].
         """
@@ -84,7 +87,7 @@ class Learner(abc.ABC):
 
     @abc.abstractmethod
     def _update(self, ended_on: int, value: float) -> None:
-        """Takes in a checked episode."""
+        """Updates on a checked episode."""
 
     @abc.abstractmethod
     def recommend(self) -> np.ndarray:
@@ -92,7 +95,7 @@ class Learner(abc.ABC):
 
     @property
     def hyper_parameters(self) -> dict[str, typing.Any]:
-        """By the names of the constructor, as given or by default; with the tree and the seed they make it anew."""
+        """By the names of the constructor, as given or by default; with the tree and the seed they recreate it."""
         return dict(self._hyper_parameters)
 
     @property
@@ -100,7 +103,7 @@ class Learner(abc.ABC):
         """Whether the learner has reached the certainty it was asked for."""
         return False
 
-    def new_values(self, mdp: TreeMDP) -> typing.Any:
+    def init_values(self, mdp: TreeMDP) -> typing.Any:
         """What _play keeps up to date to know the true values of the policies it plays; the learner never reads it."""
         return None
 
@@ -109,9 +112,9 @@ class Learner(abc.ABC):
         """Plays up to that many episodes, compiled: (episodes played, summed values of their policies in [0, 1])."""
 
     def play(self, mdp: TreeMDP, values, rng: np.random.Generator, episodes: int) -> tuple[int, float]:
-        """Plays episodes against the environment, fewer only if the learner stops; for `Score`, which keeps the values.
+        """Plays episodes against the environment, fewer only if the learner stops; for `Evaluator`.
 
-        values: what new_values(mdp) gave, if nothing but this has been called since. Returns the episodes played and
+        values: what init_values(mdp) gave, if nothing but this has been called since. Returns the episodes played and
         the summed true values of their policies, on the [0, 1] scale. The episodes are those that plan(),
         mdp.sample(plan, rng) and learn() would give one by one.
         """
@@ -121,18 +124,26 @@ class Learner(abc.ABC):
             raise ValueError(f"the learner was made for another tree: {self.tree!r}, not {mdp.tree!r}")
         if not isinstance(rng, np.random.Generator):
             raise TypeError(f"rng must be a numpy Generator, as numpy.random.default_rng(seed) makes, not {rng!r}")
-        played, total = self._play(mdp, values, rng, checks.whole_number("episodes", episodes))
+        played, total = self._play(mdp, values, rng, validation.whole_number("episodes", episodes))
         self.episodes += played
         return played, total
+
+    def check_same_environment(self, mdp: TreeMDP) -> bool:
+        """For learners that certify: whether this is the first environment they meet; an error if it is the second."""
+        first = self._fed_by is None
+        if not first and self._fed_by != mdp.fingerprint:
+            raise ValueError("this learner was fed by another opponent; what it has learned certifies nothing here")
+        self._fed_by = mdp.fingerprint
+        return first
 
     def recommended_value(self, mdp: TreeMDP, values) -> float:
         """The exact value of recommend(), in utility units. values: as for play."""
         return mdp.value(self.recommend())
 
-    def take_over(self, other: Learner) -> None:
-        """Goes on as the other one, of the same kind, would: what this one has learned is forgotten."""
+    def copy_from(self, other: Learner) -> None:
+        """Becomes the other one, of the same kind, would: what this one has learned is forgotten."""
         if (type(other), other.seed, other.hyper_parameters) != (type(self), self.seed, self.hyper_parameters):
-            raise ValueError(f"{self!r} cannot go on as {other!r}, another kind of learner")
+            raise ValueError(f"{self!r} cannot continue as {other!r}, another kind of learner")
         self.__dict__.update(other.__dict__)
 
     def __repr__(self) -> str:
@@ -141,9 +152,9 @@ class Learner(abc.ABC):
 
     def _checked(self, ended_on: int, value: float) -> tuple[int, float]:
         tree = self.tree
-        if not (checks.is_number(value) and 0.0 <= value <= 1.0):
+        if not (validation.is_number(value) and 0.0 <= value <= 1.0):
             raise ValueError(f"the return of an episode must be rescaled to [0, 1], not {value!r}")
-        if not (checks.is_whole(ended_on) and 0 <= ended_on <= max(tree.root, tree.sequence_end - 1)):
+        if not (validation.is_whole(ended_on) and 0 <= ended_on <= max(tree.root, tree.sequence_end - 1)):
             raise ValueError(
                 f"an episode ends on a sequence up to {tree.sequence_end - 1}, or on the root {tree.root}, not on "
                 f"{ended_on!r}"

@@ -7,25 +7,26 @@ import collections
 import numba
 import numpy as np
 
-from tmdp_spiel.algorithms import policy_arms
+from tmdp_spiel.algorithms import policy_bandit
 from tmdp_spiel.bounds import widths
-from tmdp_spiel.planning import incremental
-from tmdp_spiel.planning.plain import width
-from tmdp_spiel.trees import checks
-from tmdp_spiel.trees.kernels import kernel
-from tmdp_spiel.trees.walk import sample_deterministic
+from tmdp_spiel.core import validation
+from tmdp_spiel.core.jit import kernel
+from tmdp_spiel.planning import kinetic
+from tmdp_spiel.planning.full_pass import width
+from tmdp_spiel.trees.traversal import sample_deterministic
 
 # The progress of a batch, in an array so that compiled code can advance it.
 BATCH, PLANNED, PLAYED, STOPPED = range(4)
 
-# width: float64[1], of what the last batch was judged by
-Memory = collections.namedtuple(
-    "Memory", ["arms", "schedule", "epsilon", "deviations", "first", "second", "progress", "width"]
+# schedule, lower_schedule: of upper and of lower bounds;  width: float64[1], of what the last batch was judged by
+LUCBTMemory = collections.namedtuple(
+    "LUCBTMemory",
+    ["arms", "schedule", "lower_schedule", "epsilon", "deviations", "first", "second", "progress", "width"],
 )
 
 
-class LUCBT(policy_arms.PolicyArms):
-    """PAC identification with every policy an arm. See PolicyArms for the parameters.
+class LUCBT(policy_bandit.PolicyBandit):
+    """PAC identification with every policy an arm. See PolicyBandit for the parameters.
 
     epsilon, delta: the recommended policy is within epsilon of a best response, on the [0, 1] scale of returns, with
     probability at least 1 - delta, if bound="theory". With bound="simple" stopping carries no guarantee.
@@ -56,18 +57,20 @@ class LUCBT(policy_arms.PolicyArms):
             optimistic=optimistic,
             seed=seed,
         )
-        self.epsilon = checks.probability("epsilon", epsilon)
+        self.epsilon = validation.probability("epsilon", epsilon)
         if bound == "theory":
-            schedule = widths.lucb_t_schedule(tree, delta, union)
+            schedule = widths.lucb_t_schedule(tree, delta, union, upper=True)
+            lower_schedule = widths.lucb_t_schedule(tree, delta, union)
         else:
-            schedule = widths.simple_schedule(c, delta)
-        self._memory = Memory(
+            schedule = lower_schedule = widths.simple_schedule(c, delta)
+        self._memory = LUCBTMemory(
             arms=self._arms,
             schedule=schedule,
+            lower_schedule=lower_schedule,
             epsilon=self.epsilon,
-            deviations=incremental.new_deviations(tree),
-            first=policy_arms.new_policy(tree),
-            second=policy_arms.new_policy(tree),
+            deviations=kinetic.new_deviations(tree),
+            first=policy_bandit.new_policy(tree),
+            second=policy_bandit.new_policy(tree),
             progress=np.zeros(4, np.int64),
             width=np.full(1, np.inf),
         )
@@ -91,7 +94,7 @@ class LUCBT(policy_arms.PolicyArms):
         return float(self._memory.width[0])
 
     def _update(self, ended_on, value):
-        _take_in(self.tree.links, self._memory, ended_on, value)
+        _observe(self.tree.links, self._memory, ended_on, value)
 
     def _play(self, mdp, values, rng, episodes):
         return _play(self.tree.links, mdp.chances, self._memory, self.episodes, rng, episodes)
@@ -113,15 +116,16 @@ def _prepare(links, memory, episodes):
         return
     progress[BATCH] += 1
     lam = widths.growth(memory.schedule, progress[BATCH])
-    estimate = policy_arms.estimate_best(links, arms, lam, episodes)
-    ending, _, wide = policy_arms.max_ucb_ending(links, arms, lam, episodes)
+    estimate = policy_bandit.estimate_best(links, arms, lam, episodes)
+    ending, _, wide = policy_bandit.max_ucb_ending(links, arms, lam, episodes)
     if wide == np.inf:
-        policy_arms.best_plan(links, arms, ending, episodes, first)
+        policy_bandit.best_plan(links, arms, ending, episodes, first)
         progress[PLANNED] = 1
         return
-    policy_arms.best_plan(links, arms, -1, episodes, first)
-    another, loss, wide = policy_arms.second_plan(links, arms, memory.deviations, first, lam, episodes, memory.second)
-    lower = min(estimate, 1.0) - lam * width(policy_arms.least_plays(links, arms, first), arms.optimistic)
+    policy_bandit.best_plan(links, arms, -1, episodes, first)
+    another, loss, wide = policy_bandit.second_plan(links, arms, memory.deviations, first, lam, episodes, memory.second)
+    lower_lam = widths.growth(memory.lower_schedule, progress[BATCH])
+    lower = min(estimate, 1.0) - lower_lam * width(policy_bandit.least_plays(links, arms, first), arms.optimistic)
     upper = estimate - loss + lam * wide
     memory.width[0] = upper - lower
     if not another or lower >= upper - memory.epsilon:
@@ -131,11 +135,11 @@ def _prepare(links, memory, episodes):
 
 
 @kernel
-def _take_in(links, memory, ended_on, value):
+def _observe(links, memory, ended_on, value):
     """Line 13: the counts, by the policy played and its outcome."""
     lam = widths.growth(memory.schedule, memory.progress[BATCH] + 1)
     policy = memory.second if memory.progress[PLAYED] else memory.first
-    policy_arms.take_in(links, memory.arms, policy, ended_on, value, lam)
+    policy_bandit.observe(links, memory.arms, policy, ended_on, value, lam)
     next_policy(memory.progress)
 
 
@@ -147,7 +151,7 @@ def _play(links, chances, memory, episodes, rng, number):
         if memory.progress[STOPPED]:
             return played, total
         policy = memory.second if memory.progress[PLAYED] else memory.first
-        total += policy_arms.policy_value(links, chances, policy)
+        total += policy_bandit.policy_value(links, chances, policy)
         ended_on, outcome = sample_deterministic(links, chances, policy.plan, rng.random())
-        _take_in(links, memory, ended_on, chances.outcome_return[outcome])
+        _observe(links, memory, ended_on, chances.outcome_return[outcome])
     return number, total

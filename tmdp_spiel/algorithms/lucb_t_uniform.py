@@ -1,9 +1,9 @@
 """LUCB-T-Uniform (section 4.1 of the paper): LUCB-T that judges a policy on equally much data from each of its endings.
 
 A policy pi with n(pi) = m is judged on the first m outcomes of each of its ending sequences only. The union over counts
-is then over one number per policy, at the price of remembering every outcome and of an estimate that is not additive
-over all policies: for each distinct count m, a pass over the tree for the policies whose endings all have at least m
-plays, and one of them exactly m.
+is then over one number per policy (and the number of episodes, if they can end before any own decision), at the price
+of remembering every outcome and of an estimate that is not additive over all policies: for each distinct count m, a
+pass over the tree for the policies whose endings all have at least m plays, and one of them exactly m.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ import numpy as np
 
 from tmdp_spiel.algorithms.learner import Learner
 from tmdp_spiel.algorithms.lucb_t import BATCH, PLANNED, PLAYED, STOPPED, next_policy
-from tmdp_spiel.algorithms.policy_arms import Policy, new_policy, policy_value
+from tmdp_spiel.algorithms.policy_bandit import Policy, new_policy, policy_value
 from tmdp_spiel.bounds import widths
-from tmdp_spiel.planning import plain
-from tmdp_spiel.trees import checks, walk
-from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
-from tmdp_spiel.trees.kernels import kernel, tree_pass
-from tmdp_spiel.trees.walk import sample_deterministic
+from tmdp_spiel.core import validation
+from tmdp_spiel.core.jit import kernel, tree_pass
+from tmdp_spiel.planning import full_pass
+from tmdp_spiel.trees import traversal
+from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE
+from tmdp_spiel.trees.traversal import sample_deterministic
 
 FULL = 4  # in the progress array, after LUCB-T's: a history has no room for another outcome
 
@@ -38,8 +39,8 @@ Data = collections.namedtuple(
     ["plays", "sum", "endings", "ending_of", "seen", "classes", "class_value", "forced", "work", "seed"],
 )
 # width: float64[1], of what the last batch was judged by
-Memory = collections.namedtuple(
-    "Memory", ["data", "history", "schedule", "epsilon", "first", "second", "progress", "width"]
+LUCBTUniformMemory = collections.namedtuple(
+    "LUCBTUniformMemory", ["data", "history", "schedule", "epsilon", "first", "second", "progress", "width"]
 )
 
 
@@ -60,11 +61,11 @@ class LUCBTUniform(Learner):
         seed: int = 0,
     ):
         super().__init__(tree, seed)
-        self.epsilon = checks.probability("epsilon", epsilon)
-        self.delta = checks.probability("delta", delta)
-        self.bound = checks.choice("bound", bound, widths.BOUNDS)
-        self.union = checks.choice("union", union, widths.UNIONS)
-        self.c = checks.positive("c", c)
+        self.epsilon = validation.probability("epsilon", epsilon)
+        self.delta = validation.probability("delta", delta)
+        self.bound = validation.choice("bound", bound, widths.BOUNDS)
+        self.union = validation.choice("union", union, ("tight", "paper"))
+        self.c = validation.positive("c", c)
         if bound == "theory":
             schedule = widths.uniform_schedule(tree, delta, union)
         else:
@@ -86,13 +87,15 @@ class LUCBTUniform(Learner):
             classes=np.empty(len(endings), np.int32),
             class_value=np.empty(len(endings)),
             forced=np.full(tree.num_states, -1, PLAN_DTYPE),
-            work=plain.new_workspace(tree.num_states, sequences),
+            work=full_pass.new_workspace(tree.num_states, sequences),
             seed=self.seed,
         )
-        room = np.concatenate([[0], np.cumsum(np.where(tree.can_end, 16, 0))])
-        self._memory = Memory(
+        capacity = np.concatenate([[0], np.cumsum(np.where(tree.can_end, 16, 0))])
+        self._memory = LUCBTUniformMemory(
             data=data,
-            history=History(room, np.zeros(sequences, np.int32), np.empty(room[-1], np.int32), np.empty(room[-1])),
+            history=History(
+                capacity, np.zeros(sequences, np.int32), np.empty(capacity[-1], np.int32), np.empty(capacity[-1])
+            ),
             schedule=schedule,
             epsilon=self.epsilon,
             first=new_policy(tree),
@@ -134,16 +137,16 @@ class LUCBTUniform(Learner):
         return float(self._memory.width[0])
 
     def _update(self, ended_on, value):
-        _take_in(self.tree.links, self._memory, ended_on, value)
-        self._make_room()
+        _observe(self.tree.links, self._memory, ended_on, value)
+        self._reserve()
 
-    def _make_room(self) -> None:
+    def _reserve(self) -> None:
         """Doubles the room of the sequences whose history is full."""
         if not self._memory.progress[FULL]:
             return
         old = self._memory.history
-        room = np.diff(old.start)
-        start = np.concatenate([[0], np.cumsum(np.where(old.number == room, 2 * room, room))])
+        capacity = np.diff(old.start)
+        start = np.concatenate([[0], np.cumsum(np.where(old.number == capacity, 2 * capacity, capacity))])
         new = History(start, old.number, np.empty(start[-1], np.int32), np.empty(start[-1]))
         for j in np.flatnonzero(old.number):
             for source, target in ((old.at, new.at), (old.total, new.total)):
@@ -159,7 +162,7 @@ class LUCBTUniform(Learner):
             )
             done += played
             value += total
-            self._make_room()
+            self._reserve()
         return done, value
 
 
@@ -184,13 +187,13 @@ def _losses(links, data, history, like):
             total = 0.0
             if links.can_end[j]:
                 total = _first_outcomes(data, history, j, like) / count if data.plays[j] >= count else -np.inf
-            total = walk.add_children(links, j, value, total)
+            total = traversal.add_children(links, j, value, total)
             local_loss[j] = total
             best = max(best, total)
         value[state] = best
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             local_loss[j] = best - local_loss[j] if local_loss[j] > -np.inf else np.inf
-    return walk.add_children(links, walk.root(links), value, 0.0)
+    return traversal.add_children(links, traversal.root(links), value, 0.0)
 
 
 @tree_pass
@@ -214,20 +217,22 @@ def _list_classes(data):
 @tree_pass
 def _plan_through(links, data, ending, deviation, episodes, policy):
     """The best policy under the current losses that plays the ending and, if it is not -1, the deviation."""
-    walk.force_path(links, ending, data.forced)
+    traversal.force_path(links, ending, data.forced)
     if deviation >= 0:
-        walk.force_path(links, deviation, data.forced)
-    policy.number[0] = plain.best_plan(links, data.work, data.forced, data.seed, episodes, policy.plan, policy.reached)
-    walk.release_path(links, ending, data.forced)
+        traversal.force_path(links, deviation, data.forced)
+    policy.number[0] = full_pass.best_plan(
+        links, data.work, data.forced, data.seed, episodes, policy.plan, policy.reached
+    )
+    traversal.release_path(links, ending, data.forced)
     if deviation >= 0:
-        walk.release_path(links, deviation, data.forced)
+        traversal.release_path(links, deviation, data.forced)
 
 
 @kernel
 def _best_of_class(links, data, history, like, episodes):
     """The best ending of exactly n(like) plays: (ending, estimate). Leaves the losses of its class in the workspace."""
     value = _losses(links, data, history, like)
-    ending, loss, _ = plain.max_ucb_ending(
+    ending, loss, _ = full_pass.max_ucb_ending(
         links, data.work, data.plays, data.plays[data.endings[like]], 0.0, False, data.seed, episodes
     )
     return ending, (value - loss if ending >= 0 else -np.inf)
@@ -242,8 +247,8 @@ def _best_policy(links, data, history, episodes, policy):
     """
     number = _list_classes(data)
     if data.plays[data.endings[data.classes[0]]] == 0:
-        plain.counts_losses(links, data.plays, data.sum, data.work)
-        ending, _, _ = plain.max_ucb_ending(links, data.work, data.plays, 0, 0.0, False, data.seed, episodes)
+        full_pass.counts_losses(links, data.plays, data.sum, data.work)
+        ending, _, _ = full_pass.max_ucb_ending(links, data.work, data.plays, 0, 0.0, False, data.seed, episodes)
         _plan_through(links, data, ending, -1, episodes, policy)
         return -1, number
     best = 0
@@ -271,11 +276,11 @@ def _prepare(links, memory, episodes):
     best_plays = data.plays[data.endings[data.classes[best]]]
 
     # The rival in the class of the first policy itself, whose losses are in place.
-    value = walk.add_children(links, walk.root(links), data.work.value, 0.0)
-    plain.whole_best_plan(links, data.work, data.seed, episodes)
+    value = traversal.add_children(links, traversal.root(links), data.work.value, 0.0)
+    full_pass.whole_best_plan(links, data.work, data.seed, episodes)
     for at in range(first.number[0]):
         data.work.plan[first.reached[at]] = first.plan[first.reached[at]]
-    ending, deviation, loss, wide = plain.second_ending(
+    ending, deviation, loss, wide = full_pass.runner_up(
         links, data.work, data.plays, best_plays, lam, False, data.seed, episodes
     )
     upper = value - loss + lam * wide if ending >= 0 else -np.inf
@@ -283,11 +288,11 @@ def _prepare(links, memory, episodes):
     # Within any other class all widths are equal: the rival is the best of its class.
     rival = -1
     for at in range(number):
-        bound = data.class_value[at] + lam * plain.width(data.plays[data.endings[data.classes[at]]], False)
+        bound = data.class_value[at] + lam * full_pass.width(data.plays[data.endings[data.classes[at]]], False)
         if at != best and bound > upper:
             rival, upper = at, bound
-    root = data.sum[walk.root(links)] / episodes
-    lower = min(data.class_value[best] + root, 1.0) - lam * plain.width(best_plays, False)
+    root = data.sum[traversal.root(links)] / episodes
+    lower = min(data.class_value[best] + root, 1.0) - lam * full_pass.width(best_plays, False)
     memory.width[0] = upper + root - lower
     if upper == -np.inf or lower >= upper + root - memory.epsilon:
         progress[STOPPED] = 1
@@ -309,7 +314,7 @@ def _see_one_play_more(data, history, like):
 
 
 @kernel
-def _take_in(links, memory, ended_on, value):
+def _observe(links, memory, ended_on, value):
     data, history = memory.data, memory.history
     policy = memory.second if memory.progress[PLAYED] else memory.first
     for at in range(policy.number[0]):
@@ -319,7 +324,7 @@ def _take_in(links, memory, ended_on, value):
         if links.can_end[played]:
             _see_one_play_more(data, history, data.ending_of[played])
     data.sum[ended_on] += value
-    if ended_on != walk.root(links) and value != 0.0:
+    if ended_on != traversal.root(links) and value != 0.0:
         last = history.start[ended_on] + history.number[ended_on]
         history.at[last] = data.plays[ended_on]
         history.total[last] = data.sum[ended_on]
@@ -342,5 +347,5 @@ def _play(links, chances, memory, episodes, rng, number):
         policy = memory.second if memory.progress[PLAYED] else memory.first
         total += policy_value(links, chances, policy)
         ended_on, outcome = sample_deterministic(links, chances, policy.plan, rng.random())
-        _take_in(links, memory, ended_on, chances.outcome_return[outcome])
+        _observe(links, memory, ended_on, chances.outcome_return[outcome])
     return number, total

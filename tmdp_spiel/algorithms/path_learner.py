@@ -8,16 +8,17 @@ the learner. A recommended plan is measured by walking what it reaches.
 from __future__ import annotations
 
 import abc
+import types
 import typing
 
 import numba
 import numpy as np
 
-from tmdp_spiel.algorithms.growing import enlarge
 from tmdp_spiel.algorithms.learner import Learner
-from tmdp_spiel.trees import ties, walk
-from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
-from tmdp_spiel.trees.kernels import Direct, kernel
+from tmdp_spiel.core import hash_rng
+from tmdp_spiel.core.jit import Direct, kernel
+from tmdp_spiel.trees import traversal
+from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE
 
 
 class PathLearner(Learner):
@@ -27,19 +28,34 @@ class PathLearner(Learner):
     """
 
     grows = True
+    plays_in_rounds = False
 
     def __init__(self, tree, seed):
         super().__init__(tree, seed)
-        self.room, self.known_states = tree.room, tree.num_states
-        self._path = walk.new_path(tree.room.decisions)
-        self._trace_back = Direct(walk.trace_back)
+        self.capacity, self.known_states = tree.capacity, tree.num_states
+        self._path = traversal.new_path(tree.capacity.decisions)
+        self._trace_back = Direct(traversal.trace_back)
 
     def grow(self) -> None:
         """Makes the learner ready for what its tree has met since."""
-        if self.tree.room != self.room:
-            enlarge(self)
+        if self.tree.capacity != self.capacity:
+            self._enlarge()
         self._prepare(self.known_states)
         self.known_states = self.tree.num_states
+
+    def _enlarge(self) -> None:
+        """Gives the learner the capacity of its tree.
+
+        All that it keeps lies in arrays of the sizes of tree.capacity. A new learner, made as this one was, takes over
+        the front of every array; beyond that it is as one that has seen nothing.
+        """
+        fresh = type(self)(self.tree, seed=self.seed, **self.hyper_parameters)
+        for name, value in vars(self).items():
+            if isinstance(value, (np.ndarray, tuple)):
+                _copy_front(value, getattr(fresh, name))
+            elif name not in ("tree", "capacity"):
+                setattr(fresh, name, value)
+        vars(self).update(vars(fresh))
 
     def _prepare(self, first: int) -> None:
         """Readies the states from the first one on, which the learner has not known."""
@@ -53,72 +69,87 @@ class PathLearner(Learner):
             plan[first : self.tree.num_states] = random_plan(self.tree.links, self.seed, first)
 
     @abc.abstractmethod
-    def chooser(self, draw):
+    def action_selector(self, draw):
         """A function from a state that an episode has come to, to the action index to play there.
 
-        draw(): a uniform number. Together with take_in this is plan() and learn() for whoever plays an episode step by
+        draw(): a uniform number. Together with observe this is plan() and learn() for whoever plays an episode step by
         step, at the cost of its path. It is right until the learner grows; in between it may be used for any
         number of episodes.
         """
 
-    def take_in(self, ended_on: int, value: float, left: bool = False) -> None:
-        """As learn, for an episode that was played by chooser(), so that nothing is checked.
+    def observe(self, ended_on: int, value: float, left: bool = False) -> None:
+        """As learn, for an episode that was played by action_selector(), so that nothing is checked.
 
-        left: the episode went on outside the tree, which is full, and ended there.
+        left: the episode continued outside the tree, which is full, and ended there.
         """
         (self._update_left if left else self._update)(ended_on, float(value))
         self.episodes += 1
 
+    def observe_failed(self, ended_on: int, left: bool = False) -> None:
+        """As observe, for an episode whose return is not known, as an opponent failed in it: the least return."""
+        self.observe(ended_on, 0.0, left)
+
+    def action_selectors(self, number: int):
+        """For `number` episodes in which nothing is learned: a function from `draw` to the selector of one of them.
+
+        It is called once for each episode, in order, and so is observe afterwards. The action_selector of every episode
+        is settled by what was learned before, and its own draws.
+        """
+        raise TypeError(f"{type(self).__name__} does not play in rounds")
+
     def _update_left(self, ended_on: int, value: float) -> None:
-        """Takes in an episode that left the tree after a sequence: as if it had ended there."""
+        """Updates on an episode that left the tree after a sequence: as if it had ended there."""
         self._update(ended_on, value)
 
     @abc.abstractmethod
-    def new_values(self, mdp) -> np.ndarray:
+    def init_values(self, mdp) -> np.ndarray:
         """`values` of the policy as it is now, by a pass over the tree."""
 
 
-class PlanLearner(PathLearner):
+def _copy_front(old, new) -> None:
+    """Copies arrays, and those in named tuples, into the front of larger ones."""
+    if isinstance(old, np.ndarray):
+        new[: len(old)] = old
+    elif isinstance(old, tuple):
+        for part, new_part in zip(old, new):
+            _copy_front(part, new_part)
+
+
+class DeterministicLearner(PathLearner):
     """A PathLearner that plays a deterministic plan, at first any action anywhere; what it learns is in _memory."""
 
+    plays_in_rounds = True
     _memory: typing.Any
-    _take_in: Direct | None = None
+    _observe: Direct | None = None
 
     def __init__(self, tree, seed):
         super().__init__(tree, seed)
-        self._plan = np.zeros(tree.room.states, PLAN_DTYPE)
+        self._plan = np.zeros(tree.capacity.states, PLAN_DTYPE)
         self._prepare(0)
 
     def _prepare(self, first):
         self._choose_any(self._plan, first)
 
-    def chooser(self, draw):
+    def action_selector(self, draw):
         return memoryview(self._plan.data).__getitem__
 
-    def choosers(self, number: int):
-        """For that many episodes in which nothing is learned: a function from `draw` to the chooser of one of them.
-
-        The chooser of every episode is settled by what was learned before, and its own draws.
-        """
-        chooser = self.chooser(None)
-        return lambda draw: chooser
+    def action_selectors(self, number: int):
+        """The plan, in all of them."""
+        action_selector = self.action_selector(None)
+        return lambda draw: action_selector
 
     def plan(self) -> np.ndarray:
         return self._plan[: self.tree.num_states].copy()
 
     def _compiled(self):
-        """take_in(links, memory, length, value) and play(links, chances, memory, values, rng, number) of the algorithm.
-
-        Both are in its own file: numba does not keep compiled code that was given a function, and compiles anew only
-        when the file of a function has changed, not one that it calls into.
-        """
+        """The algorithm's kernel observe(links, memory, length, value), and the loop that compiled_loop made of it."""
         raise NotImplementedError(f"{type(self).__name__} needs _compiled(), or _update() and _play() of its own")
 
     def _update(self, ended_on, value):
-        if self._take_in is None:
-            self._take_in = Direct(self._compiled()[0])
+        if self._observe is None:
+            self._observe = Direct(self._compiled()[0])
         links = self.tree.links
-        self._take_in(links, self._memory, self._trace_back(links, ended_on, self._path), value)
+        self._observe(links, self._memory, self._trace_back(links, ended_on, self._path), value)
 
     def _play(self, mdp, values, rng, episodes):
         _, play = self._compiled()
@@ -134,7 +165,7 @@ class PlanLearner(PathLearner):
     def recommended_value(self, mdp, values) -> float:
         return mdp.to_utility(reached_value(self.tree.links, mdp.chances, self._recommend_at))
 
-    def new_values(self, mdp):
+    def init_values(self, mdp):
         return plan_values(self.tree.links, mdp.chances, self._plan)
 
 
@@ -143,7 +174,7 @@ def reached_value(links, chances, plan_at) -> float:
 
     plan_at(states): the plan's action index at each of these states.
     """
-    root = walk.root(links)
+    root = traversal.root(links)
     total, states = chances.ending_value[root], _children(links, np.array([root], np.int32))
     while len(states):
         sequences = links.first_sequence[states] + plan_at(states)
@@ -156,18 +187,18 @@ def reached_value(links, chances, plan_at) -> float:
 def _children(links, sequences):
     number = 0
     for j in sequences:
-        number += walk.num_children(links, j)
+        number += traversal.num_children(links, j)
     children = np.empty(number, np.int32)
     number = 0
     for j in sequences:
-        number = walk.list_children(links, j, children, number)
+        number = traversal.list_children(links, j, children, number)
     return children
 
 
 @kernel
 def random_action(seed, state, number):
-    """Any of so many actions, each with the same chance; always the same one."""
-    return int(ties.uniform(seed, 0, state) * number)
+    """Any of the given number of actions, each with the same chance; always the same one."""
+    return int(hash_rng.uniform(seed, 0, state) * number)
 
 
 @numba.njit(cache=True)
@@ -183,7 +214,7 @@ def random_plan(links, seed, first):
 @kernel
 def sequence_value(links, chances, values, sequence):
     """Q(j) = ending value of j + sum over child states c of V(c); V if j is the root."""
-    return walk.add_children(links, sequence, values, chances.ending_value[sequence])
+    return traversal.add_children(links, sequence, values, chances.ending_value[sequence])
 
 
 @numba.njit(cache=True)
@@ -193,7 +224,7 @@ def plan_values(links, chances, plan):
     values = np.empty(states + 1)
     for state in range(states - 1, -1, -1):
         values[state] = sequence_value(links, chances, values, links.first_sequence[state] + plan[state])
-    values[states] = sequence_value(links, chances, values, walk.root(links))
+    values[states] = sequence_value(links, chances, values, traversal.root(links))
     return values
 
 
@@ -207,3 +238,37 @@ def rescore_plan(links, chances, plan, path, length, values):
         state = path.states[at]
         values[state] = sequence_value(links, chances, values, links.first_sequence[state] + plan[state])
     values[len(values) - 1] += values[path.states[0]] - before
+
+
+@kernel
+def _never(links, memory):
+    return False
+
+
+def _loop(links, chances, memory, values, rng, number):
+    total = 0.0
+    for played in range(number):
+        if has_stopped(links, memory):  # type: ignore[name-defined]  # noqa: F821
+            return played, total
+        total += values[len(values) - 1]
+        length, outcome = traversal.follow_plan(links, chances, memory.plan, rng.random(), memory.path)
+        observe(links, memory, length, chances.outcome_return[outcome])  # type: ignore[name-defined]  # noqa: F821
+        rescore_plan(links, chances, memory.plan, memory.path, length, values)
+    return number, total
+
+
+def compiled_loop(observe, has_stopped=_never):
+    """The loop play(links, chances, memory, values, rng, number) of a DeterministicLearner: (episodes, summed values).
+
+    numba does not keep compiled code that was given a function, and recompiles it only when the file of a function has
+    changed, not one that calls it. So the loop is compiled as if it stood in the file of `observe`, with these names.
+
+    Args:
+        observe: a kernel (links, memory, length, value): updates memory and memory.plan on an episode of memory.path.
+        has_stopped: a kernel (links, memory): whether the learner plays no more.
+    """
+    own = observe.py_func.__code__
+    code = _loop.__code__.replace(co_filename=own.co_filename, co_firstlineno=own.co_firstlineno)
+    play = types.FunctionType(code, {**globals(), "observe": observe, "has_stopped": has_stopped})
+    play.__module__ = observe.py_func.__module__
+    return numba.njit(cache=True)(play)

@@ -9,8 +9,8 @@ import math
 
 import numpy as np
 
-from tmdp_spiel.trees import checks
-from tmdp_spiel.trees.kernels import kernel
+from tmdp_spiel.core import validation
+from tmdp_spiel.core.jit import kernel
 
 _FIRST_RESTART = 64  # episodes
 _LEAST_SPREAD = 0.02  # of the returns in [0, 1]: what looks certain is doubted all the same
@@ -32,8 +32,8 @@ def new_balance(ways: int, confidence: float, guess: float) -> Balance:
         played=np.zeros(ways, np.int64),
         overall=np.zeros(4),
         current=np.zeros(1, np.int64),
-        confidence=checks.positive("confidence", confidence),
-        guess=checks.positive("guess", guess),
+        confidence=validation.positive("confidence", confidence),
+        guess=validation.positive("guess", guess),
     )
 
 
@@ -44,6 +44,23 @@ def _spread(overall):
         return 0.5
     mean = overall[1] / overall[0]
     return max(math.sqrt(max(overall[2] / overall[0] - mean * mean, 0.0) + 0.25 / overall[0]), _LEAST_SPREAD)
+
+
+def spread_of(balance: Balance) -> float:
+    """sigma."""
+    return float(_spread(balance.overall))
+
+
+def next_to_play(balance: Balance, number: int) -> list[int]:
+    """Who would play each of the next episodes, if their returns refuted no guess."""
+    numbers = balance.numbers.copy()
+    guesses = balance.guesses if balance.guesses.any() else np.ones(len(numbers))
+    ways = []
+    for _ in range(number):
+        way = int(np.argmin(guesses * np.sqrt(numbers + 1.0)))
+        numbers[way] += 1.0
+        ways.append(way)
+    return ways
 
 
 @kernel
@@ -58,7 +75,7 @@ def _restart(balance, spread):
 
 @kernel
 def weigh(balance, value):
-    """Takes in the return of an episode and chooses who plays the next; returns sigma.
+    """Updates on the return of an episode and chooses who plays the next; returns sigma.
 
     With U the summed return of N episodes of a way, d its guess (first `guess` times sigma), and e = confidence times
     sigma sqrt(ln(20 K ln t) / N), the guess of the one that played is doubled if it is refuted,

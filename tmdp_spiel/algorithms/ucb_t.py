@@ -7,22 +7,22 @@ import collections
 import numba
 import numpy as np
 
-from tmdp_spiel.algorithms import policy_arms
+from tmdp_spiel.algorithms import policy_bandit
 from tmdp_spiel.algorithms.path_learner import reached_value
 from tmdp_spiel.bounds import widths
-from tmdp_spiel.planning import incremental
+from tmdp_spiel.core import validation
+from tmdp_spiel.core.jit import kernel
+from tmdp_spiel.planning import kinetic
 from tmdp_spiel.planning.lower_bound import largest_lower_bound
-from tmdp_spiel.trees import checks
-from tmdp_spiel.trees.kernels import kernel
-from tmdp_spiel.trees.walk import sample_deterministic
+from tmdp_spiel.trees.traversal import sample_deterministic
 
 RECOMMENDED = ("lower bound", "estimate")
 
-Memory = collections.namedtuple("Memory", ["arms", "schedule", "policy"])
+UCBTMemory = collections.namedtuple("UCBTMemory", ["arms", "schedule", "policy"])
 
 
-class UCBT(policy_arms.PolicyArms):
-    """Regret minimisation with every policy an arm. See PolicyArms for the parameters.
+class UCBT(policy_bandit.PolicyBandit):
+    """Regret minimisation with every policy an arm. See PolicyBandit for the parameters.
 
     With bound="theory" the mistake probabilities are delta_U(t), and c and delta are not used.
 
@@ -59,8 +59,8 @@ class UCBT(policy_arms.PolicyArms):
             schedule = widths.ucb_t_schedule(tree, union)
         else:
             schedule = widths.simple_schedule(c, delta)
-        self._memory = Memory(self._arms, schedule, policy_arms.new_policy(tree))
-        self.recommended = checks.choice("recommended", recommended, RECOMMENDED)
+        self._memory = UCBTMemory(self._arms, schedule, policy_bandit.new_policy(tree))
+        self.recommended = validation.choice("recommended", recommended, RECOMMENDED)
 
     def plan(self) -> np.ndarray:
         """A policy of the largest upper confidence bound; one through a sequence never played, while there is one."""
@@ -87,12 +87,12 @@ class UCBT(policy_arms.PolicyArms):
             return None
         links, estimates = self.tree.links, self._arms.estimates
         lam = widths.growth(self._memory.schedule, self.episodes + 1)
-        best = incremental.root_value(links, estimates)
+        best = kinetic.root_value(links, estimates)
         bound, plan = largest_lower_bound(links, estimates.plays, estimates.totals, best, lam)
         return plan if np.isfinite(bound) else None
 
     def _update(self, ended_on, value):
-        _take_in(self.tree.links, self._memory, self.episodes, ended_on, value)
+        _observe(self.tree.links, self._memory, self.episodes, ended_on, value)
 
     def _play(self, mdp, values, rng, episodes):
         return _play(self.tree.links, mdp.chances, self._memory, self.episodes, rng, episodes)
@@ -105,16 +105,16 @@ def _choose(links, memory, episodes):
     if policy.number[0] > 0:
         return
     lam = widths.growth(memory.schedule, episodes + 1)
-    policy_arms.estimate_best(links, arms, lam, episodes)
-    ending, _, _ = policy_arms.max_ucb_ending(links, arms, lam, episodes)
-    policy_arms.best_plan(links, arms, ending, episodes, policy)
+    policy_bandit.estimate_best(links, arms, lam, episodes)
+    ending, _, _ = policy_bandit.max_ucb_ending(links, arms, lam, episodes)
+    policy_bandit.best_plan(links, arms, ending, episodes, policy)
 
 
 @kernel
-def _take_in(links, memory, episodes, ended_on, value):
+def _observe(links, memory, episodes, ended_on, value):
     """Line 9: the counts, by the policy played and its outcome."""
     lam = widths.growth(memory.schedule, episodes + 2)
-    policy_arms.take_in(links, memory.arms, memory.policy, ended_on, value, lam)
+    policy_bandit.observe(links, memory.arms, memory.policy, ended_on, value, lam)
     memory.policy.number[0] = 0
 
 
@@ -123,7 +123,7 @@ def _play(links, chances, memory, episodes, rng, number):
     total = 0.0
     for episode in range(episodes, episodes + number):
         _choose(links, memory, episode)
-        total += policy_arms.policy_value(links, chances, memory.policy)
+        total += policy_bandit.policy_value(links, chances, memory.policy)
         ended_on, outcome = sample_deterministic(links, chances, memory.policy.plan, rng.random())
-        _take_in(links, memory, episode, ended_on, chances.outcome_return[outcome])
+        _observe(links, memory, episode, ended_on, chances.outcome_return[outcome])
     return number, total

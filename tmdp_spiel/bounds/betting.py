@@ -21,7 +21,7 @@ import math
 
 import numpy as np
 
-from tmdp_spiel.trees import checks
+from tmdp_spiel.core import validation
 
 _CAUTION = 0.75  # c
 _HALVINGS = 50
@@ -32,7 +32,7 @@ def lower_bound(returns, delta: float, *, planned: int | None = None) -> float:
 
     planned: how many returns there were meant to be, if their collection was cut short.
     """
-    checks.probability("delta", delta)
+    validation.probability("delta", delta)
     returns = np.asarray(returns, np.float64)
     if returns.ndim != 1 or len(returns) == 0 or not (returns.min() >= 0 and returns.max() <= 1):
         raise ValueError("the returns must be a list of at least one number in [0, 1]")

@@ -24,7 +24,7 @@ import collections
 import numba
 import numpy as np
 
-from tmdp_spiel.trees.kernels import kernel, tree_pass
+from tmdp_spiel.core.jit import kernel, tree_pass
 
 # What is set before an episode. mu, hat: float64[J], the plan that plays and the answer, as probabilities of sequences;
 # baseline: float64[J], Q;  stake: float64[1], lambda

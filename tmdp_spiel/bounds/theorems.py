@@ -7,8 +7,8 @@ import math
 import numba
 import numpy as np
 
-from tmdp_spiel.trees import checks
-from tmdp_spiel.trees.decision_tree import DecisionTree
+from tmdp_spiel.core import validation
+from tmdp_spiel.trees.infostate_tree import InfostateTree
 from tmdp_spiel.trees.tree_mdp import TreeMDP, best_response, path_losses
 
 
@@ -19,8 +19,8 @@ def theorem_2(mdp: TreeMDP, epsilon: float, delta: float) -> float:
     Delta = max(epsilon, least gap of a policy through the terminal). The gap of pi* is V(pi*) minus the best value
     among all *other* policies, optimal ones included.
     """
-    checks.probability("epsilon", epsilon)
-    checks.probability("delta", delta)
+    validation.probability("epsilon", epsilon)
+    validation.probability("delta", delta)
     tree = mdp.tree
     losses = mdp.losses() / tree.utility_range
     _, plan = mdp.best_response()
@@ -107,5 +107,5 @@ def _least_deviation_aside(links, ending_value, value):
     return aside
 
 
-def _states_of(tree: DecisionTree, sequences: np.ndarray) -> np.ndarray:
+def _states_of(tree: InfostateTree, sequences: np.ndarray) -> np.ndarray:
     return np.searchsorted(tree.first_sequence, sequences, side="right") - 1

@@ -15,13 +15,13 @@ import math
 
 import numpy as np
 
-from tmdp_spiel.trees.decision_tree import DecisionTree
-from tmdp_spiel.trees.kernels import kernel
+from tmdp_spiel.core.jit import kernel
+from tmdp_spiel.trees.infostate_tree import InfostateTree
 
 Schedule = collections.namedtuple("Schedule", ["scale", "constant", "slope"])
 
 BOUNDS = ("theory", "simple")
-UNIONS = ("tight", "paper")
+UNIONS = ("tight", "paper", "best")
 _THEOREM_1 = 8.0 / 3.0
 
 
@@ -45,32 +45,40 @@ def simple_schedule(c: float, delta: float) -> Schedule:
     return Schedule(float(c), -math.log(delta), 1.0)
 
 
-def lucb_t_schedule(tree: DecisionTree, delta: float, union: str) -> Schedule:
+def lucb_t_schedule(tree: InfostateTree, delta: float, union: str, upper: bool = False) -> Schedule:
     """delta_L(t) = delta / (4 N (2t)^k t^2) if tight; delta / (3 |Pi| t^(|Sigma| + 4)) as printed.
 
     Tight: two policies are played per batch, so a count is at most 2t, and only the at most k counts of one policy's
     endings are united over; N counts reduced policies. Summed over both sides, all policies, counts and batches this
-    is delta * pi^2 / 12 < delta.
+    is delta * pi^2 / 12 < delta. Best: as tight, but with N = 1 for upper bounds, which only have to hold for one best
+    policy (docs/lab/theory_sharper.md, section 7).
     """
     if union == "paper":
         return Schedule(_THEOREM_1, *_printed(tree, math.log(3 / delta)))
     k = tree.max_ending_sequences
-    return Schedule(_THEOREM_1, math.log(4 / delta) + tree.log_num_policies + k * math.log(2), k + 2.0)
+    log_policies = 0.0 if union == "best" and upper else tree.log_num_policies
+    return Schedule(_THEOREM_1, math.log(4 / delta) + log_policies + k * math.log(2), k + 2.0)
 
 
-def uniform_schedule(tree: DecisionTree, delta: float, union: str) -> Schedule:
-    """For LUCB-T-Uniform: delta / (4 N (2t) t^2) if tight, one count per policy being united over; else as printed."""
+def uniform_schedule(tree: InfostateTree, delta: float, union: str) -> Schedule:
+    """For LUCB-T-Uniform: delta / (4 N (2t)^r t^2) if tight; as printed for LUCB-T else.
+
+    Tight: the counts united over are n(pi), the same for all endings of a policy, and, if episodes can end before any
+    own decision, the number of episodes: r is 1, or 2 then.
+    """
     if union == "paper":
         return lucb_t_schedule(tree, delta, union)
-    return Schedule(_THEOREM_1, math.log(4 / delta) + tree.log_num_policies + math.log(2), 3.0)
+    r = 1 + tree.root_can_end
+    return Schedule(_THEOREM_1, math.log(4 / delta) + tree.log_num_policies + r * math.log(2), r + 2.0)
 
 
-def ucb_t_schedule(tree: DecisionTree, union: str) -> Schedule:
-    """delta_U(t) = 1 / (N t^(k + 4)) if tight; 1 / (|Pi| t^(|Sigma| + 4)) as printed."""
+def ucb_t_schedule(tree: InfostateTree, union: str) -> Schedule:
+    """delta_U(t) = 1 / (N t^(k + 4)) if tight, with N = 1 if best; 1 / (|Pi| t^(|Sigma| + 4)) as printed."""
     if union == "paper":
         return Schedule(_THEOREM_1, *_printed(tree, 0.0))
-    return Schedule(_THEOREM_1, tree.log_num_policies, tree.max_ending_sequences + 4.0)
+    log_policies = 0.0 if union == "best" else tree.log_num_policies
+    return Schedule(_THEOREM_1, log_policies, tree.max_ending_sequences + 4.0)
 
 
-def _printed(tree: DecisionTree, constant: float) -> tuple[float, float]:
+def _printed(tree: InfostateTree, constant: float) -> tuple[float, float]:
     return constant + tree.log_num_unreduced_policies, tree.num_merged_terminals + 4.0

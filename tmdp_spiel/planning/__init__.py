@@ -1,1 +1,1 @@
-"""The best plan by estimates and bounds: by plain passes, and incrementally."""
+"""The best plan by estimates and bounds: by full passes over the tree, and incrementally."""

@@ -12,9 +12,9 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from tmdp_spiel.trees import walk
-from tmdp_spiel.trees.decision_tree import PLAN_DTYPE
-from tmdp_spiel.trees.kernels import tree_pass
+from tmdp_spiel.core.jit import tree_pass
+from tmdp_spiel.trees import traversal
+from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE
 
 
 @numba.njit(cache=True)
@@ -43,19 +43,19 @@ def _best_of_often_played(links, plays, totals, m, plan, order, values):
 
     order, values: scratch, one entry per state.
     """
-    number, at = walk.list_children(links, walk.root(links), order, 0), 0
+    number, at = traversal.list_children(links, traversal.root(links), order, 0), 0
     while at < number:
         state = order[at]
         at += 1
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             if plays[j] >= m:
-                number = walk.list_children(links, j, order, number)
+                number = traversal.list_children(links, j, order, number)
     for at in range(number - 1, -1, -1):
         state = order[at]
         values[state] = -np.inf
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             if plays[j] >= m:
-                value = walk.add_children(links, j, values, totals[j] / plays[j])
+                value = traversal.add_children(links, j, values, totals[j] / plays[j])
                 if value > values[state]:
                     values[state], plan[state] = value, j - links.first_sequence[state]
-    return walk.add_children(links, walk.root(links), values, 0.0)
+    return traversal.add_children(links, traversal.root(links), values, 0.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tmdp_spiel.trees.decision_tree import DecisionTree
+from tmdp_spiel.trees.infostate_tree import InfostateTree
 from tmdp_spiel.trees.tree_mdp import TreeMDP
 
 
@@ -30,6 +30,13 @@ def random_tree_mdp(
         ending_chance: how often a sequence that has children can end as well; one without children always can.
         impossible_chance: how often a child or an outcome that the rules allow has probability zero.
         returns: what an episode can return, in [0, 1].
+
+    Returns:
+        The environment; its utilities are the returns.
+
+    >>> mdp = random_tree_mdp(np.random.default_rng(0), max_states=4)
+    >>> mdp.tree.num_states <= 4, mdp.best_response()[0] <= 1.0
+    (True, True)
     """
     first_sequence, first_outcome = [0], [0]
     first_child: list[int] = []
@@ -59,7 +66,7 @@ def random_tree_mdp(
         state += 1
     sequences = len(first_child)
     outcome_starts = np.array([*first_outcome, len(outcome_return)], np.int32)
-    tree = DecisionTree(
+    tree = InfostateTree(
         first_sequence=first_sequence,
         first_child=[*first_child, len(parent)],
         parent=[sequences if sequence < 0 else sequence for sequence in parent],

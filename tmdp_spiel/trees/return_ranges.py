@@ -5,15 +5,15 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from tmdp_spiel.trees.decision_tree import DecisionTree
+from tmdp_spiel.trees.infostate_tree import InfostateTree
 
 
-def ranges_below(tree: DecisionTree) -> tuple[np.ndarray, np.ndarray]:
+def ranges_below(tree: InfostateTree) -> tuple[np.ndarray, np.ndarray]:
     """Per sequence: the least and the most that an episode through it can return by the rules, on the [0, 1] scale."""
     return _ranges_below(tree.links, *tree.return_range)
 
 
-def known_ranges_below(tree: DecisionTree) -> tuple[np.ndarray, np.ndarray]:
+def known_ranges_below(tree: InfostateTree) -> tuple[np.ndarray, np.ndarray]:
     """As ranges_below; empty if the rules say no more than that returns lie in [0, 1]."""
     if tree.least_return is None and tree.most_return is None:
         return np.empty(0), np.empty(0)

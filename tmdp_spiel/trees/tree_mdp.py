@@ -1,4 +1,4 @@
-"""The environment: a decision tree with the true chances and returns. Only here are there probabilities.
+"""The environment: an infostate tree with the true chances and returns. Only here are there probabilities.
 
 The value of a policy is a sum over what it can end on (Proposition 1 of the paper),
 
@@ -17,8 +17,9 @@ import functools
 import numba
 import numpy as np
 
-from tmdp_spiel.trees import checks, storage, walk
-from tmdp_spiel.trees.decision_tree import PLAN_DTYPE, DecisionTree
+from tmdp_spiel.core import storage, validation
+from tmdp_spiel.trees import traversal
+from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, InfostateTree
 
 # What compiled kernels see of an environment, in one argument.
 Chances = collections.namedtuple(
@@ -27,7 +28,7 @@ Chances = collections.namedtuple(
 
 
 class TreeMDP:
-    """A DecisionTree with the chances of one game against fixed opponents.
+    """An InfostateTree with the chances of one game against fixed opponents.
 
     reach:               float64[S]      probability of s if the own actions on the path to it are taken
     first_outcome:       int32  [J + 2]  outcomes of sequence j are first_outcome[j] .. first_outcome[j + 1];
@@ -35,15 +36,15 @@ class TreeMDP:
     outcome_return:      float64[O]      return of the outcome, rescaled to [0, 1]
     outcome_probability: float64[O]      probability of the outcome if the own actions on the path to it are taken
 
-    queries: if not None, the opponents' probabilities are means of so many answers a state of a bot that never answers
-    twice alike. Values are then exact for the averages, and only estimates for the bot.
+    queries: if not None, the opponents' probabilities are means of the given number of answers a state of a bot that
+    never answers twice alike. Values are then exact for the averages, and only estimates for the bot.
     """
 
     _ARRAYS = ("reach", "first_outcome", "outcome_return", "outcome_probability")
 
     def __init__(
         self,
-        tree: DecisionTree,
+        tree: InfostateTree,
         reach,
         first_outcome,
         outcome_return,
@@ -51,10 +52,10 @@ class TreeMDP:
         check: bool = True,
         queries: int | None = None,
     ):
-        if not isinstance(tree, DecisionTree):
-            raise TypeError(f"a TreeMDP is made from a DecisionTree, not from a {type(tree).__name__}")
+        if not isinstance(tree, InfostateTree):
+            raise TypeError(f"a TreeMDP is made from an InfostateTree, not from a {type(tree).__name__}")
         self.tree = tree
-        self.queries = None if queries is None else checks.whole_number("queries", queries)
+        self.queries = None if queries is None else validation.whole_number("queries", queries)
         self.reach = storage.read_only(reach, np.float64)
         self.first_outcome = storage.read_only(first_outcome, np.int32)
         self.outcome_return = storage.read_only(outcome_return, np.float64)
@@ -90,7 +91,7 @@ class TreeMDP:
         name = "the root" if where == sequences else f"sequence {where}"
         if worst == np.inf:
             raise ValueError(
-                f"what can follow {name} has a chance that is negative or no number, or none of it has a chance "
+                f"what can follow {name} has a chance that is negative or NaN, or none of it has a chance "
                 f"although {name} has one"
             )
         if not worst < 1e-9:
@@ -121,7 +122,7 @@ class TreeMDP:
 
     def to_utility(self, scaled):
         """From the [0, 1] scale of returns to the game's utility units."""
-        return self.tree.min_utility + self.tree.utility_range * scaled
+        return self.tree.to_utility(scaled)
 
     def scaled_value(self, plan) -> float:
         """V(plan) on the [0, 1] scale of returns, exactly."""
@@ -177,13 +178,13 @@ class TreeMDP:
         if not isinstance(rng, np.random.Generator):
             raise TypeError(f"rng must be a numpy Generator, as numpy.random.default_rng(seed) makes, not {rng!r}")
         if plan.dtype == PLAN_DTYPE:
-            ended_on, outcome = walk.sample_deterministic(self.tree.links, self.chances, plan, rng.random())
+            ended_on, outcome = traversal.sample_deterministic(self.tree.links, self.chances, plan, rng.random())
         else:
-            ended_on, outcome = walk.sample_mixed(self.tree.links, self.chances, plan, rng)
+            ended_on, outcome = traversal.sample_mixed(self.tree.links, self.chances, plan, rng)
         return int(ended_on), float(self.outcome_return[outcome])
 
     def save(self, path, about: str | None = None) -> None:
-        """Writes tree and chances to a new directory at path, whole or not at all. about: what `load` may ask for."""
+        """Writes tree and chances to a new directory at path atomically. about: what `load` may ask for."""
         contents = self.tree._contents()
         contents.update({name: getattr(self, name) for name in self._ARRAYS})
         storage.save_directory(path, {**contents, "mdp": {"about": about, "queries": self.queries}})
@@ -196,10 +197,10 @@ class TreeMDP:
         about: what it must have been saved as, if given. It is pickled as its path, and opened again.
         """
         path = storage.checked_path(path).resolve()
-        return cls._open(path, DecisionTree.load(path, names), about)
+        return cls._open(path, InfostateTree.load(path, names), about)
 
     @classmethod
-    def _open(cls, path, tree: DecisionTree, about: str | None = None) -> TreeMDP:
+    def _open(cls, path, tree: InfostateTree, about: str | None = None) -> TreeMDP:
         with storage.opening(path) as saved:
             facts = saved.document("mdp")
             if about is not None and facts["about"] != about:
@@ -232,9 +233,9 @@ def _ending_values(first_outcome, outcome_return, outcome_probability):
 def _worst_flow_error(links, chances):
     """The largest |q(j) - sum over children and outcomes of q|, and the sequence j where it is.
 
-    Infinite where a chance is negative or no number, or where j can be reached and nothing can follow.
+    Infinite where a chance is negative or NaN, or where j can be reached and nothing can follow.
     """
-    sequences = walk.root(links)
+    sequences = traversal.root(links)
     worst, where = 0.0, sequences
     state = 0
     for j in range(sequences + 1):
@@ -243,13 +244,13 @@ def _worst_flow_error(links, chances):
                 state += 1
         rest = 1.0 if j == sequences else chances.reach[state]
         ends = rest > 0
-        child, end = walk.children(links, j)
+        child, end = traversal.children(links, j)
         while child != end:
             rest -= chances.reach[child]
             ends = ends and chances.reach[child] == 0
             if not chances.reach[child] >= 0:
                 return np.inf, j
-            child = walk.next_child(links, child)
+            child = traversal.next_child(links, child)
         for outcome in range(chances.first_outcome[j], chances.first_outcome[j + 1]):
             rest -= chances.outcome_probability[outcome]
             ends = ends and chances.outcome_probability[outcome] == 0
@@ -274,27 +275,27 @@ def best_response(links, chances):
     for state in range(states - 1, -1, -1):
         best = -np.inf
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
-            total = walk.add_children(links, j, value, chances.ending_value[j])
+            total = traversal.add_children(links, j, value, chances.ending_value[j])
             if total > best:
                 best = total
                 plan[state] = j - links.first_sequence[state]
         value[state] = best
-    root = walk.root(links)
-    return walk.add_children(links, root, value, chances.ending_value[root]), plan, value
+    root = traversal.root(links)
+    return traversal.add_children(links, root, value, chances.ending_value[root]), plan, value
 
 
 @numba.njit(cache=True)
 def deterministic_value(links, chances, plan):
     """V(plan), visiting only what the plan can reach."""
-    total = chances.ending_value[walk.root(links)]
+    total = chances.ending_value[traversal.root(links)]
     reached = np.empty(len(links.parent), np.int32)
-    number, at = walk.list_children(links, walk.root(links), reached, 0), 0
+    number, at = traversal.list_children(links, traversal.root(links), reached, 0), 0
     while at < number:
         state = reached[at]
         at += 1
         j = links.first_sequence[state] + plan[state]
         total += chances.ending_value[j]
-        number = walk.list_children(links, j, reached, number)
+        number = traversal.list_children(links, j, reached, number)
     return total
 
 
@@ -303,7 +304,7 @@ def own_reach(links, probabilities):
     """Per sequence: the product of the plan's probabilities on the path to it, top-down."""
     own = np.empty(len(links.can_end))
     for state in range(len(links.parent)):
-        above = 1.0 if walk.is_first(links, state) else own[links.parent[state]]
+        above = 1.0 if traversal.is_first(links, state) else own[links.parent[state]]
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             own[j] = above * probabilities[j]
     return own
@@ -323,7 +324,7 @@ def path_losses(links, ending_value, value):
     """loss(j) = loss(parent) + V(s) - Q(s, a), top-down."""
     loss = np.empty(len(links.can_end))
     for state in range(len(links.parent)):
-        above = 0.0 if walk.is_first(links, state) else loss[links.parent[state]]
+        above = 0.0 if traversal.is_first(links, state) else loss[links.parent[state]]
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
-            loss[j] = above + value[state] - walk.add_children(links, j, value, ending_value[j])
+            loss[j] = above + value[state] - traversal.add_children(links, j, value, ending_value[j])
     return loss

@@ -1,0 +1,155 @@
+"""What many episodes at once gain against slow opponents.
+
+    python -m experiments.benchmarks.parallel
+    python -m experiments.benchmarks.parallel --stretches=3 --simulations=1000
+
+First, an opponent that sleeps for 5 ms at every move: episodes a second with 64 in flight on 64 threads, beside one at
+a time. Then a search (MCTS on connect_four) that keeps a core busy, in one process and in two, in stretches that take
+turns, because the machine may have other work. Three figures, of which the last does not depend on that work (Linux
+only):
+
+- the ratio of episodes a second, the median over the stretches and the best;
+- the share of the time in which fewer episodes waited for an answer than there were processes;
+- what two cores of one's own would give: 2 a / (b + p) less that share, a and b being the processor seconds of the
+  workers for an episode in one process and in two, p those of the process that asks them.
+"""
+
+import concurrent.futures
+import os
+import statistics
+import time
+from collections.abc import Iterator
+
+import pyspiel
+from absl import flags
+
+import tmdp_spiel as ts
+from experiments.sweep.binary import run_binary
+from tmdp_spiel.openspiel.opponents.parallel import ExecutorOpponents
+
+_STRETCHES = flags.DEFINE_integer("stretches", 5, "Of each kind.", lower_bound=1)
+_EPISODES = flags.DEFINE_integer("episodes", 48, "Of a stretch with the search.", lower_bound=1)
+_SIMULATIONS = flags.DEFINE_integer("simulations", 1000, "A move, of the search.", lower_bound=1)
+_SLEEPING = flags.DEFINE_integer("sleeping_episodes", 1_500, "Against the opponent that sleeps.", lower_bound=30)
+_GAMES = flags.DEFINE_list("games", ["leduc_poker", "phantom_ttt"], "For the opponent that sleeps.")
+_SECONDS_A_MOVE = 0.005
+
+
+class Sleeper:
+    """Takes its time, then the first action."""
+
+    def step(self, state: pyspiel.State) -> int:
+        time.sleep(_SECONDS_A_MOVE)
+        return state.legal_actions()[0]
+
+
+class Searching:
+    """Makes the search in a worker."""
+
+    def __init__(self, simulations: int):
+        self.simulations = simulations
+
+    def __call__(self, game: pyspiel.Game, seed: int) -> pyspiel.Bot:
+        return pyspiel.MCTSBot(
+            game, pyspiel.RandomRolloutEvaluator(1, seed), 2.0, self.simulations, 0, False, seed, False
+        )
+
+
+class Watched(ExecutorOpponents):
+    """Knows how long there was less to do than there are processes, and the processor time of these."""
+
+    def __init__(self, processes: int, make_opponent):
+        super().__init__(processes, make_opponent=make_opponent)
+        self._processes, self.starved = processes, 0.0
+
+    def answers(self) -> Iterator[tuple[int, int | ts.OpponentError]]:
+        few, start = len(self._waiting) < self._processes, time.perf_counter()
+        for at, answer in enumerate(super().answers()):
+            self.starved += (time.perf_counter() - start) * (few and at == 0)
+            yield answer
+
+    @property
+    def processor_seconds(self) -> float:
+        """Of the workers so far; not a number where the system does not say."""
+        ticks = 0
+        for process in self._executor._processes:
+            try:
+                with open(f"/proc/{process}/stat", encoding="ascii") as file:
+                    ticks += sum(map(int, file.read().rpartition(")")[2].split()[11:13]))
+            except OSError:
+                return float("nan")
+        return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def sleeping_rate(game: str, in_flight: int, episodes: int) -> float:
+    """Episodes a second against the opponent that sleeps."""
+    rounds = None
+    if in_flight > 1:
+        make = lambda: concurrent.futures.ThreadPoolExecutor(in_flight)  # noqa: E731
+        rounds = ExecutorOpponents(make, Sleeper(), in_flight=in_flight)
+    table = ts.LiveGame(game, 0, Sleeper(), rounds=rounds)
+    learner = ts.UCT(table.tree)
+    table.play(learner, 2)
+    start = time.perf_counter()
+    table.play(learner, episodes)
+    rate = episodes / (time.perf_counter() - start)
+    table.close()
+    return rate
+
+
+class Stretches:
+    """A learner against the search in the given number of processes: plays stretch after stretch, and counts."""
+
+    def __init__(self, processes: int, simulations: int):
+        self._rounds = Watched(processes, Searching(simulations))
+        self._table = ts.LiveGame("connect_four", 0, None, rounds=self._rounds)
+        self._learner = ts.UCT(self._table.tree)
+        self.rates: list[float] = []
+        self.episodes, self.wall, self.workers, self.asking, self.starved = 0, 0.0, 0.0, 0.0, 0.0
+        self._table.play(self._learner, 8 * processes)  # starts the processes
+
+    def play(self, episodes: int) -> None:
+        """One stretch."""
+        before = self._rounds.processor_seconds, time.process_time(), self._rounds.starved, time.perf_counter()
+        self._table.play(self._learner, episodes)
+        after = self._rounds.processor_seconds, time.process_time(), self._rounds.starved, time.perf_counter()
+        workers, asking, starved, wall = (late - early for late, early in zip(after, before))
+        self.rates.append(episodes / wall)
+        self.episodes += episodes
+        self.workers, self.asking = self.workers + workers, self.asking + asking
+        self.starved, self.wall = self.starved + starved, self.wall + wall
+
+    def close(self) -> None:
+        self._table.close()
+
+
+def main() -> None:
+    for game in _GAMES.value:
+        alone = sleeping_rate(game, 1, max(_SLEEPING.value // 30, 1))
+        many = sleeping_rate(game, 64, _SLEEPING.value)
+        print(
+            f"{game}, 5 ms a move: {alone:.1f} episodes a second one by one, {many:.0f} with 64, "
+            f"{many / alone:.1f} times"
+        )
+    kinds = [Stretches(processes, _SIMULATIONS.value) for processes in (1, 2)]
+    for _ in range(_STRETCHES.value):
+        for kind in kinds:
+            kind.play(_EPISODES.value)
+    one, two = kinds
+    ratios = [of_two / of_one for of_one, of_two in zip(one.rates, two.rates)]
+    print(f"connect_four, MCTS with {_SIMULATIONS.value} simulations a move, {_STRETCHES.value} stretches each:")
+    for processes, kind in enumerate(kinds, 1):
+        print(
+            f"  {processes} process(es): {statistics.median(kind.rates):.2f} episodes a second, the workers had "
+            f"{kind.workers / kind.wall:.2f} cores; fewer waiting than processes {kind.starved / kind.wall:.1%} of the "
+            f"time; an episode takes {1000 * kind.workers / kind.episodes:.0f} ms of the workers, "
+            f"{1000 * kind.asking / kind.episodes:.2f} ms of who asks"
+        )
+        kind.close()
+    print(f"  two processes for one: {statistics.median(ratios):.2f} times (median), {max(ratios):.2f} (best)")
+    cores = 2 * (one.workers / one.episodes) / ((two.workers + two.asking) / two.episodes)
+    print(f"  on two cores of one's own: {cores * (1 - two.starved / two.wall / 2):.2f} times")
+
+
+if __name__ == "__main__":
+    run_binary(main)

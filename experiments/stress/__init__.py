@@ -1,0 +1,1 @@
+"""Fault injection: invalid calls, flipped bits, kills, and long mixed use."""

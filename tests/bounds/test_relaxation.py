@@ -1,0 +1,117 @@
+"""Information relaxation from above, control variates from below, on enumerated trees."""
+
+import numpy as np
+import pytest
+
+import tmdp_spiel as ts
+from reference import differences, relaxation as listing
+from tmdp_spiel.bounds.mean_bounds import lower_mean, upper_mean
+from tmdp_spiel.bounds.relaxation import Relaxation, shrunken_values
+
+
+def small_mdp(seed: int, states: int = 5) -> ts.TreeMDP:
+    rng = np.random.default_rng(seed)
+    return ts.random_tree_mdp(rng, max_states=states, max_actions=2, max_children=2, first_states=2)
+
+
+def true_values(mdp: ts.TreeMDP) -> np.ndarray:
+    return np.where(mdp.reach > 0, mdp.best_values() / np.maximum(mdp.reach, 1e-300), 0.0)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_scenarios_have_the_mean_and_the_range_of_all_scenarios(seed):
+    mdp, rng = small_mdp(seed), np.random.default_rng(seed)
+    values = rng.random(mdp.tree.num_states)
+    relaxation = Relaxation(mdp, values)
+    listed = list(listing.scenarios(mdp, values))
+    mean = sum(chance * value for chance, value in listed)
+    assert sum(chance for chance, _ in listed) == pytest.approx(1)
+    assert mean >= mdp.scaled_best_value - 1e-12
+    assert max(value for _, value in listed) <= relaxation.most + 1e-12
+    drawn = relaxation.scenarios(20_000, rng)
+    assert set(np.round(drawn, 9)) <= {round(value, 9) for _, value in listed}
+    assert drawn.mean() == pytest.approx(mean, abs=5 * drawn.std() / np.sqrt(len(drawn)) + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_with_the_true_values_every_scenario_is_worth_the_best_response(seed):
+    mdp = small_mdp(seed, states=12)
+    relaxation = Relaxation(mdp, true_values(mdp))
+    drawn = relaxation.scenarios(200, np.random.default_rng(seed))
+    np.testing.assert_allclose(drawn, mdp.scaled_best_value, atol=1e-12)
+    bound = relaxation.upper_bound(scenarios=200, delta=0.01, rng=np.random.default_rng(0))
+    assert bound == pytest.approx(mdp.scaled_best_value, abs=1e-9)
+
+
+@pytest.mark.parametrize("clip", [None, 0.3, 0.01])
+@pytest.mark.parametrize("seed", range(4))
+def test_control_variates_leave_the_mean_of_a_plan(seed, clip):
+    mdp, rng = small_mdp(seed, states=8), np.random.default_rng(seed)
+    values, plan = rng.random(mdp.tree.num_states), differences.random_plan(mdp.tree, rng)
+    listed = list(listing.episodes(mdp, values, plan))
+    value = mdp.scaled_value(plan)
+    assert sum(chance * result for chance, result, _ in listed) == pytest.approx(value)
+    assert sum(chance * estimate for chance, _, estimate in listed) == pytest.approx(value)
+    drawn, least = Relaxation(mdp, values).episodes(plan, 20_000, rng, clip)
+    assert drawn.min() >= least - 1e-12
+    assert drawn.mean() == pytest.approx(value, abs=5 * drawn.std() / np.sqrt(len(drawn)) + 1e-9)
+    if clip is None:
+        assert set(np.round(drawn, 9)) <= {round(estimate, 9) for _, _, estimate in listed}
+
+
+def test_a_small_clip_proves_a_small_range():
+    mdp = small_mdp(3, states=12)
+    values = np.random.default_rng(0).random(mdp.tree.num_states)
+    plan = differences.random_plan(mdp.tree, np.random.default_rng(1))
+    relaxation, rng = Relaxation(mdp, values), np.random.default_rng(2)
+    _, wide = relaxation.episodes(plan, 1, rng)
+    _, narrow = relaxation.episodes(plan, 1, rng, clip=0.01)
+    assert mdp.scaled_value(plan) - narrow < mdp.scaled_value(plan) - wide
+
+
+def test_learned_values_bring_both_sides_near_the_best_response(mdp_of):
+    mdp = mdp_of("kuhn", 0)
+    learner = ts.BettingUCRL(mdp.tree, delta=0.05, seed=0)
+    learner.play(mdp, learner.init_values(mdp), np.random.default_rng(0), 3_000)
+    values = shrunken_values(mdp.tree.links, learner.visits, learner._memory.means, 2.0, 8.0)
+    relaxation, rng, plan = Relaxation(mdp, values), np.random.default_rng(2), learner.recommend()
+    upper = relaxation.upper_bound(scenarios=5_000, delta=0.025, rng=rng)
+    lower = relaxation.lower_bound(plan, episodes=5_000, delta=0.025, rng=rng, clip=0.05)
+    assert lower <= mdp.scaled_value(plan) <= mdp.scaled_best_value <= upper
+    assert upper - lower < 0.25 * (learner.upper_bound(0.025) - mdp.scaled_value(plan))
+
+
+def test_one_sided_means_need_no_range_on_the_other_side():
+    rng = np.random.default_rng(0)
+    values = rng.exponential(1.0, 5_000)
+    lower = lower_mean(values, least=0.0, delta=0.05)
+    assert 0.9 < lower < 1.0
+    assert upper_mean(-values, most=0.0, delta=0.05) == pytest.approx(-lower)
+    assert lower_mean(np.full(1_000, 2.5), least=-100.0, delta=0.05) <= 2.5
+
+
+def test_bounds_on_one_mean_fail_as_rarely_as_promised():
+    rng, runs, delta = np.random.default_rng(1), 1_000, 0.3
+    wrong = broken = 0
+    for _ in range(runs):
+        values = (rng.random(60) < 0.2).astype(float)
+        bound = lower_mean(values, least=0.0, delta=delta)
+        wrong += bound > 0.2
+        broken += values.mean() - 0.1 * (values.mean() - bound) > 0.2
+    assert wrong / runs <= delta
+    assert broken / runs > delta
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: lower_mean([], least=0.0, delta=0.1), "at least one finite number"),
+        (lambda: lower_mean([0.5], least=0.6, delta=0.1), "below 0.6"),
+        (lambda: lower_mean([0.5], least=0.0, delta=1.5), "delta"),
+        (lambda: Relaxation(small_mdp(0), [0.5]), "one for each state"),
+        (lambda: Relaxation(small_mdp(0), np.zeros(small_mdp(0).tree.num_states)).episodes([0], 5, None, -1), "clip"),
+    ],
+)
+def test_bad_input_is_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -1,0 +1,212 @@
+"""Exact sequence forms of liar's dice, goofspiel and oshi-zumo, against OpenSpiel and the enumeration of histories."""
+
+import random
+
+import numpy as np
+import pyspiel
+import pytest
+from open_spiel.python import policy as policy_lib
+from open_spiel.python.algorithms import exploitability as exploitability_lib
+
+import tmdp_spiel as ts
+from tmdp_spiel.games.public_action import exact_game
+from tmdp_spiel.openspiel import build, registry
+from tmdp_spiel.planning.cfr import CFRSolver
+from tmdp_spiel.trees import sequence_form
+
+SMALL = [
+    "liars_dice(numdice=1,dice_sides=3)",
+    "liars_dice(numdice=2,dice_sides=2)",
+    "liars_dice(numdice=1,dice_sides=3,bidding_rule=reset-quantity)",
+    "goofspiel(imp_info=True,num_cards=2,points_order=random)",
+    "goofspiel(imp_info=True,num_cards=3,points_order=random)",
+    "goofspiel(imp_info=True,num_cards=4,points_order=descending)",
+    "goofspiel(imp_info=True,num_cards=3,points_order=ascending,egocentric=True)",
+    "oshi_zumo(coins=5,min_bid=1)",
+    "oshi_zumo(coins=6,min_bid=2,size=1)",
+    "oshi_zumo(coins=5,min_bid=1,size=1,alesia=True)",
+]
+MEDIUM = [
+    "liars_dice(numdice=2,dice_sides=3)",
+    "goofspiel(imp_info=True,num_cards=5,points_order=random)",
+    "goofspiel(imp_info=True,num_cards=6,points_order=descending)",
+    "oshi_zumo(coins=9,min_bid=1)",
+]
+
+
+@pytest.fixture
+def by_histories(monkeypatch):
+    """Trees are built through the game's histories, whatever the game brings."""
+    monkeypatch.setattr(registry, "_registered", {})
+
+
+def random_tables(form, seed):
+    rng = np.random.default_rng(seed)
+    tables = []
+    for tree in form.trees:
+        weights = rng.random(tree.num_sequences) * (rng.random(tree.num_sequences) > 0.3)
+        weights[tree.first_sequence[:-1]] += 0.01
+        totals = np.add.reduceat(weights, tree.first_sequence[:-1])
+        tables.append(weights / np.repeat(totals, np.diff(tree.first_sequence)))
+    return tables
+
+
+def tabular(game, form, tables):
+    policy = policy_lib.TabularPolicy(game)
+    for tree, table in zip(form.trees, tables):
+        for state in range(tree.num_states):
+            row = policy.policy_for_key(tree.state_string(state))
+            row[:] = 0
+            row[tree.legal_actions(state)] = table[tree.first_sequence[state] : tree.first_sequence[state + 1]]
+    return policy
+
+
+def sequence_map(own, other):
+    """For every sequence of `other`, the root last: the sequence of `own` with the same state string and action."""
+    places = np.empty(other.num_sequences + 1, np.int64)
+    places[-1] = own.root
+    for state in range(other.num_states):
+        here = own.state_index(other.state_string(state))
+        assert own.legal_actions(here).tolist() == other.legal_actions(state).tolist()
+        first, end = other.first_sequence[state : state + 2]
+        places[first:end] = np.arange(own.first_sequence[here], own.first_sequence[here + 1])
+    return places
+
+
+@pytest.mark.parametrize("string", SMALL)
+def test_trees_are_node_for_node_those_of_the_histories(string, by_histories):
+    game = ts.load_game(string)
+    form = exact_game(string)
+    for player, tree in enumerate(form.trees):
+        expected = build.build_infostate_tree(game, player)
+        assert (tree.num_states, tree.num_sequences) == (expected.num_states, expected.num_sequences)
+        assert tree.num_terminals == expected.num_terminals
+        places = sequence_map(tree, expected)
+        assert sorted(places) == list(range(tree.num_sequences + 1))
+        np.testing.assert_array_equal(tree.can_end[places[:-1]], expected.can_end)
+        for state in range(expected.num_states):
+            here = tree.state_index(expected.state_string(state))
+            assert tree.state_string(here) == expected.state_string(state)
+            assert tree.parent[here] == places[expected.parent[state]]
+
+
+@pytest.mark.parametrize("string", SMALL)
+def test_exploitability_is_that_of_openspiel(string):
+    game, form = ts.load_game(string), exact_game(string)
+    tables = random_tables(form, 1)
+    expected = exploitability_lib.nash_conv(game, tabular(game, form, tables), return_only_nash_conv=False)
+    found = sequence_form.exploitability(form, tables)
+    assert found.gains == pytest.approx(expected.player_improvements, abs=1e-9)
+    assert sum(found.values) == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("string", SMALL)
+@pytest.mark.parametrize("player", [0, 1])
+def test_tree_mdps_have_the_chances_of_the_histories(string, player, by_histories):
+    game, form = ts.load_game(string), exact_game(string)
+    tables = random_tables(form, 2)
+    found = sequence_form.tree_mdp(form, player, tables[1 - player])
+    expected = ts.build_tree(game, player, tabular(game, form, tables))
+    places = sequence_map(found.tree, expected.tree)
+    for state in range(expected.tree.num_states):
+        here = found.tree.state_index(expected.tree.state_string(state))
+        assert found.reach[here] == pytest.approx(expected.reach[state], abs=1e-12)
+    for j, here in enumerate(places):
+        theirs = slice(*expected.first_outcome[j : j + 2])
+        ours = slice(*found.first_outcome[here : here + 2])
+        np.testing.assert_array_equal(found.outcome_return[ours], expected.outcome_return[theirs])
+        np.testing.assert_allclose(found.outcome_probability[ours], expected.outcome_probability[theirs], atol=1e-12)
+
+
+@pytest.mark.parametrize("string", [*SMALL, *MEDIUM])
+def test_random_histories_have_openspiels_strings_actions_and_tensors(string):
+    game, form = ts.load_game(string), exact_game(string)
+    rng = random.Random(3)
+    for _ in range(40):
+        state = game.new_initial_state()
+        last = [tree.root for tree in form.trees]
+        while not state.is_terminal():
+            player = state.current_player()
+            if not state.is_chance_node():
+                tree = form.trees[player]
+                here = tree.state_index(state.information_state_string(player))
+                assert tree.parent[here] == last[player]
+                assert tree.state_string(here) == state.information_state_string(player)
+                assert tree.legal_actions(here).tolist() == state.legal_actions()
+                expected = getattr(state, form.tensor_kind)(player)
+                assert form.tensors(player, np.array([here]))[0].tolist() == expected
+            action = rng.choice(state.legal_actions())
+            if not state.is_chance_node():
+                last[player] = int(tree.first_sequence[here]) + tree.legal_actions(here).tolist().index(action)
+            state.apply_action(action)
+        assert all(tree.can_end[j] for tree, j in zip(form.trees, last))
+
+
+@pytest.mark.parametrize("string", MEDIUM)
+def test_values_against_sparse_policies_are_those_of_played_histories(string):
+    """Both players deterministic: the value is the return of the few histories that chance leaves."""
+    game, form = ts.load_game(string), exact_game(string)
+    rng = np.random.default_rng(4)
+    plans = [(rng.random(tree.num_states) * np.diff(tree.first_sequence)).astype(np.int16) for tree in form.trees]
+
+    def value(state):
+        if state.is_terminal():
+            return state.returns()[0]
+        if state.is_chance_node():
+            return sum(chance * value(state.child(action)) for action, chance in state.chance_outcomes())
+        player = state.current_player()
+        here = form.trees[player].state_index(state.information_state_string(player))
+        return value(state.child(state.legal_actions()[plans[player][here]]))
+
+    mine, theirs = sequence_form.expected_values(form, plans)
+    assert mine == pytest.approx(value(game.new_initial_state()), abs=1e-12)
+    assert theirs == pytest.approx(-mine, abs=1e-12)
+
+
+@pytest.mark.parametrize("string", ["liars_dice(numdice=1,dice_sides=3)", "oshi_zumo(coins=5,min_bid=1)"])
+def test_cfr_plus_is_openspiels(string):
+    game, form = ts.load_game(string), exact_game(string)
+    ours, theirs = CFRSolver(form), pyspiel.CFRPlusSolver(game)
+    for _ in range(20):
+        ours.iterate()
+        theirs.evaluate_and_update_policy()
+    expected = pyspiel.exploitability(game, theirs.tabular_average_policy())
+    assert ours.exploitability().exploitability == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "string",
+    [
+        "kuhn_poker",
+        "liars_dice(numdice=2,dice_sides=6)",
+        "liars_dice(numdice=1,dice_sides=10)",
+        "goofspiel(num_cards=4)",
+        "goofspiel(imp_info=True,num_cards=4,players=3)",
+        "goofspiel(imp_info=True,num_cards=4,num_turns=2)",
+        "goofspiel(imp_info=True,num_cards=4,returns_type=point_difference)",
+        "goofspiel(imp_info=True,num_cards=7,points_order=random)",
+        "oshi_zumo(coins=5)",
+        "oshi_zumo(coins=5,min_bid=1,horizon=3)",
+        "oshi_zumo(coins=14,min_bid=1)",
+    ],
+)
+def test_other_games_have_no_form_here(string):
+    assert exact_game(string) is None
+
+
+@pytest.mark.parametrize(
+    "string, wrong",
+    [
+        (SMALL[0], ["", "9", "3 1-3", "1 1-2 1-1", "1 4-1 4-2", "x 1-1 1-2", "1  1-1"]),
+        (SMALL[4], ["", "Current player: 1\n", "Current player: 0\nP0 hand: 1 2 3 \n"]),
+        (
+            SMALL[7],
+            ["", "Current player: 0\n1", "Current player: 0\n9, 9", "Current player: 0\n5, 5", "Current player: 1\n"],
+        ),
+    ],
+)
+def test_strings_of_other_states_are_refused(string, wrong):
+    tree = exact_game(string).trees[0]
+    for each in wrong:
+        with pytest.raises(KeyError, match="information state"):
+            tree.state_index(each)

@@ -1,0 +1,129 @@
+import numpy as np
+import pytest
+
+import tmdp_spiel as ts
+
+# One first state with two actions; the first action leads to a second state or ends, the second only ends.
+ARRAYS = dict(
+    first_sequence=[0, 2, 4],
+    first_child=[1, 2, 2, 2, 2],
+    parent=[4, 0],
+    action=[0, 1, 0, 1],
+    can_end=[1, 1, 1, 1],
+)
+
+
+@pytest.fixture(scope="module")
+def kuhn():
+    return ts.build_infostate_tree("kuhn", 0)
+
+
+def test_a_tree_made_by_hand():
+    tree = ts.InfostateTree(**ARRAYS)
+    assert (tree.num_states, tree.num_sequences, tree.horizon, tree.num_policies) == (2, 4, 2, 3)
+    assert (tree.max_actions, tree.max_ending_sequences, tree.num_terminals) == (2, 2, 4)
+
+
+def test_level_order(kuhn):
+    assert kuhn.first_sequence.tolist() == [0, 2, 4, 6, 8, 10, 12]
+    assert kuhn.first_child[0] == 3
+    assert kuhn.parent.tolist() == [12, 12, 12, 0, 2, 4]
+    assert kuhn.first_child.tolist() == [3, 4, 4, 5, 5, 6, 6, 6, 6, 6, 6, 6, 6]
+
+
+def test_arrays_are_narrow_and_read_only(kuhn):
+    assert [getattr(kuhn, name).dtype for name in ("first_sequence", "first_child", "parent", "action", "can_end")] == [
+        np.int32,
+        np.int32,
+        np.int32,
+        np.int16,
+        np.bool_,
+    ]
+    with pytest.raises(ValueError, match="read-only"):
+        kuhn.parent[0] = 1
+
+
+@pytest.mark.parametrize(
+    "changed, message",
+    [
+        ({"first_sequence": [0, 2]}, "first_sequence needs 3 entries"),
+        ({"first_sequence": [0, 2, 3]}, "from 0 to the number of sequences"),
+        ({"first_sequence": [0, 9_999, 4]}, "level order"),
+        ({"first_sequence": [0, 4, 4]}, "level order"),
+        ({"first_sequence": [0, 99_999, 4]}, "at most 32767"),
+        ({"first_child": [1, 2, 2, 2]}, "first_child 5"),
+        ({"first_child": [9_999_999, 2, 2, 2, 2]}, "level order"),
+        ({"first_child": [-1, 2, 2, 2, 2]}, "level order"),
+        ({"first_child": [1, 1, 2, 2, 2]}, "level order"),
+        ({"parent": [4, 1]}, "level order"),
+        ({"parent": [0, 0]}, "level order"),
+        ({"can_end": [1, 0, 1, 1]}, "level order"),
+        ({"action": [0, 1]}, "action needs one entry"),
+        ({"max_utility": 0.0}, "max_utility must exceed"),
+    ],
+)
+def test_malformed_trees_are_refused(changed, message):
+    with pytest.raises(ValueError, match=message):
+        ts.InfostateTree(**{**ARRAYS, **changed})
+
+
+@pytest.mark.parametrize(
+    "plan, message",
+    [
+        ([0] * 5, "needs 6 entries, one per state, not 5"),
+        ([0.5] * 11, "needs 12 entries, one per sequence, not 11"),
+        ([0, 0, 2, 0, 0, 0], "action index 2 at state 2, which has 2 legal actions"),
+        ([0, -1, 0, 0, 0, 0], "action index -1 at state 1"),
+        ([0, 0, 0, 0, 0, 65_536], "action index 65536"),
+        ([0.5] * 10 + [0.5, 0.6], "state 5 is not a distribution"),
+        ([1.5, -0.5] + [0.5] * 10, "state 0 is not a distribution"),
+        ([0.5, np.nan] + [0.5] * 10, "state 0 is not a distribution"),
+        ([np.inf, -np.inf] + [0.5] * 10, "state 0 is not a distribution"),
+        ([[0] * 6], "one-dimensional"),
+        ([True] * 6, "not bool"),
+        (["fold"] * 6, "one-dimensional"),
+        (None, "one-dimensional"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+def test_bad_plans_are_refused(kuhn, plan, message):
+    with pytest.raises(ValueError, match=message):
+        kuhn.check_plan(plan)
+
+
+def test_deterministic_plans_as_probabilities(kuhn):
+    assert kuhn.as_probabilities([0, 1, 0, 1, 1, 0]).tolist() == [1, 0, 0, 1, 1, 0, 0, 1, 0, 1, 1, 0]
+
+
+def test_states_and_strings(kuhn):
+    assert {kuhn.state_string(state) for state in range(6)} == {"0", "1", "2", "0pb", "1pb", "2pb"}
+    with pytest.raises(KeyError, match="no information state '3'"):
+        kuhn.state_index("3")
+    for state in (-1, 6):
+        with pytest.raises(IndexError, match="not one of 0 .. 5"):
+            kuhn.state_string(state)
+    with pytest.raises(ValueError, match="without information-state strings"):
+        ts.InfostateTree(**ARRAYS).state_string(0)
+
+
+def test_saved_and_opened_again(tmp_path, kuhn):
+    kuhn.save(tmp_path / "tree")
+    opened = ts.InfostateTree.load(tmp_path / "tree")
+    for name in ("first_sequence", "first_child", "parent", "action", "can_end"):
+        np.testing.assert_array_equal(getattr(opened, name), getattr(kuhn, name))
+    for name in ts.InfostateTree._FACTS:
+        assert getattr(opened, name) == getattr(kuhn, name)
+    assert [opened.state_string(state) for state in range(6)] == [kuhn.state_string(state) for state in range(6)]
+
+
+def test_number_of_policies_beyond_floats_is_infinite():
+    states = 2_000
+    tree = ts.InfostateTree(
+        first_sequence=np.arange(0, 2 * states + 1, 2),
+        first_child=np.full(2 * states + 1, states),
+        parent=np.full(states, 2 * states),
+        action=np.tile([0, 1], states),
+        can_end=np.ones(2 * states),
+    )
+    assert tree.log_num_policies == pytest.approx(states * np.log(2))
+    assert tree.num_policies == np.inf

@@ -1,0 +1,1 @@
+"""The algorithms that the paper compares with, and others from the literature."""

@@ -1,0 +1,291 @@
+"""An interval around the best response's value at all times, from every episode, by bets on the values of all policies.
+
+The certificate is in bounds/policy_values; docs/lab/theory_sharper.md, section 4, has the proof. It holds for any
+exploration, answer, baselines and stakes that are set before an episode. Here they are set again at *looks*, when the
+episodes have grown by a few percent, from what was seen so far, as BettingOnDifferences does:
+
+    the answer      plays each action by how far, in standard errors, it is behind the best one;
+    the exploration minimises the variance of the estimates of the policies that still hold the bound up, mixed with the
+                    answer, whose value is bounded from below, and with a plan that reaches every ending;
+    the baselines   are empirical values, raised where a return could move an estimate too far;
+    the stakes      make the bounds as narrow as can be foreseen at the planned number of episodes, later a little ahead
+                    of those so far. Early episodes, played when little was known, are bet on with care.
+"""
+
+from __future__ import annotations
+
+import collections
+import math
+
+import numba
+import numpy as np
+
+from tmdp_spiel.algorithms.exploration import (
+    EPISODES,
+    LAST_LOOK,
+    BettingLearner,
+    add_answer,
+    count,
+    follow_mixed,
+    foreseen_episodes,
+    look_ahead,
+    max_cover,
+    mix,
+    mixture,
+    new_seen,
+    neyman,
+    raised,
+    rivals,
+    second_moments,
+    state_visits,
+)
+from tmdp_spiel.bounds.policy_values import (
+    LOWER,
+    UPPER,
+    ValueBet,
+    largest_estimate,
+    largest_total,
+    least_estimate,
+    settle_lower,
+    settle_upper,
+)
+from tmdp_spiel.core import validation
+from tmdp_spiel.trees import traversal
+from tmdp_spiel.trees.infostate_tree import InfostateTree
+from tmdp_spiel.trees.tree_mdp import mixed_value, own_reach
+
+_COVER = 0.1  # share of the exploration that covers all endings
+_ANSWER = 0.2  # share that plays the answer
+_TRUST = 0.5  # in the estimated deficits of policies, where stakes and exploration are foreseen
+_RISK = 0.8  # the most that stake times reach may be
+_RAISED = 2.0  # how far a single return may go beyond what the stake allows before the baseline is raised
+_STEP = 0.8  # between stakes tried
+_MOST_STEPS = 60
+_LEAST_AHEAD = 0.1  # of the episodes so far, that stakes are set for
+_SAYS_SOMETHING = 0.05  # on the [0, 1] scale: unless told, stakes are set for when bounds are about that far apart
+_TINY = 1e-12
+_SHARPNESS = 5.0  # of the answer, per standard error
+
+# In `numbers`: summed stakes of both sides, the bracket of the lower bound, the weight of the answers, the stake
+UPPER_STAKES, LOWER_STAKES, LOWER_TOTAL, ANSWER_WEIGHT, FULL_STAKE = 0, 1, 2, 5, 6
+
+# seen: see `exploration`;  totals: float64[J + 1], the bracket of the upper bound
+ValueMemory = collections.namedtuple("ValueMemory", ["bet", "totals", "seen", "root_can_end", "needed", "planned"])
+
+
+class BettingOnValues(BettingLearner):
+    """Bounds the value of the best response from both sides at all times; never stops by itself.
+
+    lower_bound() and upper_bound() hold together, after all episodes at once, with probability at least 1 - delta, on
+    the [0, 1] scale. The lower one is of recommend(), a mixed plan.
+
+    planned: the episodes after which the bounds are to be narrowest; None if that is not known: then the bounds are for
+    all times from when they begin to say something. delta: shared out
+    equally between the two sides.
+    """
+
+    def __init__(self, tree: InfostateTree, *, planned: int | None = None, delta: float = 0.05, seed: int = 0):
+        super().__init__(tree, seed)
+        self.delta = validation.probability("delta", delta)
+        self.planned = None if planned is None else validation.whole_number("planned", planned)
+        cover, width = max_cover(tree.links)
+        sequences = tree.num_sequences
+        answer, upper, lower = np.empty(sequences), np.empty(sequences), np.empty(sequences)
+        self._memory = ValueMemory(
+            bet=ValueBet(cover.copy(), answer, upper, lower, np.zeros(2), np.zeros(2), np.ones(2)),
+            totals=np.zeros(sequences + 1),
+            seen=new_seen(tree, cover),
+            root_can_end=tree.root_can_end,
+            needed=math.log(2.0 / self.delta),
+            planned=foreseen_episodes(width, _SAYS_SOMETHING, self.delta / 2) if planned is None else float(planned),
+        )
+        _redesign(tree.links, self._memory)
+
+    def answer(self) -> np.ndarray:
+        """The answer of the moment, a mixed plan: one of those that recommend() mixes."""
+        return self._memory.bet.answer.copy()
+
+    def recommend(self) -> np.ndarray:
+        """The mixture of the answers so far in proportion to their stakes, which the lower bound is about."""
+        memory = self._memory
+        weight = memory.bet.stakes[LOWER] * (memory.seen.progress[EPISODES] - memory.seen.progress[LAST_LOOK])
+        return mixture(self.tree.links, memory.seen.answers, weight, memory.bet.answer)
+
+    def upper_bound(self, delta: float | None = None) -> float:
+        """What no policy is worth more than, with probability 1 - delta after all episodes at once.
+
+        delta: half of the learner's if not given; the stakes are set for that.
+        """
+        needed = self._memory.needed if delta is None else -math.log(validation.probability("delta", delta))
+        stakes = self._memory.seen.numbers[UPPER_STAKES]
+        if stakes <= 0.0:
+            return 1.0
+        return float(min((largest_total(self.tree.links, self._memory.totals) + needed) / stakes, 1.0))
+
+    def foreseen_upper_bound(self, delta: float, factor: float) -> float:
+        """An estimate of upper_bound(delta) after `factor` times the episodes, if they go as those so far.
+
+        Later stakes are better, so it is rather too large.
+        """
+        needed = -math.log(validation.probability("delta", delta)) / validation.positive("factor", factor)
+        return self.upper_bound(math.exp(-needed))
+
+    def lower_bound(self, delta: float | None = None) -> float:
+        """What recommend() is worth at least, with probability 1 - delta at all times; delta as for upper_bound."""
+        needed = self._memory.needed if delta is None else -math.log(validation.probability("delta", delta))
+        numbers = self._memory.seen.numbers
+        if numbers[LOWER_STAKES] <= 0.0:
+            return 0.0
+        return float(max((numbers[LOWER_TOTAL] - needed) / numbers[LOWER_STAKES], 0.0))
+
+    @property
+    def status(self) -> str:
+        return f"the best response is worth {self.lower_bound():.3f} to {self.upper_bound():.3f} on the [0, 1] scale"
+
+    def _update(self, ended_on, value):
+        value = self._return_within_rules(ended_on, value)
+        length = traversal.trace_back(self.tree.links, ended_on, self._memory.seen.path)
+        _observe(self.tree.links, self._memory, length, value)
+
+    def _play(self, mdp, values, rng, episodes):
+        self.check_same_environment(mdp)
+        return _play(self.tree.links, mdp.chances, self._memory, values, rng, episodes)
+
+
+def foreseen_interval_episodes(tree: InfostateTree, delta: float) -> float:
+    """About how many episodes it takes until the bounds of BettingOnValues say something."""
+    return foreseen_episodes(max_cover(tree.links)[1], _SAYS_SOMETHING, delta / 2)
+
+
+@numba.njit(cache=True)
+def _first_value(links, memory, means, answer):
+    """Mean and variance, over first states, of the value if the answer is followed."""
+    total, squares, number = 0.0, 0.0, 0.0
+    for state in range(links.first_child[0]):
+        value = 0.0
+        for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+            value += answer[j] * means[j]
+        visits = state_visits(links, memory.seen.visits, state) + 0.2
+        total, squares, number = total + visits * value, squares + visits * value * value, number + visits
+    mean = total / number
+    return mean, max(squares / number - mean * mean, 0.0)
+
+
+@numba.njit(cache=True)
+def _best_stake(links, memory, gains, moments, ahead, largest):
+    """The stake with which the bound is expected to be least, `ahead` episodes from now; tried downwards."""
+    costs, summed = np.empty(len(gains)), memory.seen.numbers[UPPER_STAKES]
+    best, stake, least = largest, largest, np.inf
+    for _ in range(_MOST_STEPS):
+        for j in range(len(costs)):
+            costs[j] = memory.totals[j] + ahead * stake * (gains[j] + 0.5 * stake * moments[j])
+        bound = (largest_total(links, costs) + memory.needed) / (summed + ahead * stake)
+        if bound > least:
+            break
+        best, least = stake, bound
+        stake *= _STEP
+    return best
+
+
+@numba.njit(cache=True)
+def _explore(links, memory, outlook, ahead):
+    """Sets mu: the least variance of the policies that hold the upper bound up, mixed with the answer and the cover."""
+    bet, sequences, stake = memory.bet, len(links.can_end), memory.seen.numbers[FULL_STAKE]
+    moments = _moments(links, outlook.chance, outlook.variances, own_reach(links, bet.mu))
+    costs, apart, mixed = np.empty(sequences + 1), np.empty(sequences), np.empty(sequences)
+    for j in range(sequences + 1):
+        costs[j] = -(memory.totals[j] + ahead * stake * (outlook.gains[j] + 0.5 * stake * moments[j]))
+    played = rivals(links, costs)
+    for j in range(sequences):
+        apart[j] = outlook.chance[j] * outlook.variances[j] * played[j]
+    mix(links, neyman(links, apart), bet.answer, _ANSWER / (1.0 - _COVER), mixed)
+    mix(links, mixed, memory.seen.cover, _COVER, bet.mu)
+
+
+@numba.njit(cache=True)
+def _moments(links, chance, variances, reach):
+    """The variance of X(pi) as a sum over the sequences that pi plays."""
+    return second_moments(links, chance, variances, np.zeros(len(chance)), reach)
+
+
+@numba.njit(cache=True)
+def _set_upper(links, memory, outlook, ahead, luck):
+    """Sets the baseline and the stake of the upper bound: the means, raised where a return could move it too far."""
+    bet, sequences, reach = memory.bet, len(links.can_end), own_reach(links, memory.bet.mu)
+    bet.upper_baseline[:] = outlook.means
+    moments = _moments(links, outlook.chance, outlook.variances, reach)
+    moments[sequences] += luck
+    largest = max(2.0 * memory.seen.numbers[FULL_STAKE], _largest_stake(links, memory))
+    stake = _best_stake(links, memory, outlook.gains, moments, ahead, largest)
+    most_gain = _RAISED * _RISK / stake
+    about = raised(links, memory.seen, bet.mu, reach, outlook.means, outlook.variances, most_gain, bet.upper_baseline)
+    moments = _moments(links, outlook.chance, about, reach)
+    moments[sequences] += luck
+    stake = _best_stake(links, memory, outlook.gains, moments, ahead, _largest_stake(links, memory))
+    memory.seen.numbers[FULL_STAKE] = stake
+    bet.stakes[UPPER] = stake
+
+
+@numba.njit(cache=True)
+def _set_lower(links, memory, outlook, ahead, luck):
+    """Sets the baseline and the stake of the lower bound: sqrt(2 ln(1 / delta) / (n Var)), within what is allowed."""
+    bet, reach = memory.bet, own_reach(links, memory.bet.mu)
+    bet.lower_baseline[:] = outlook.means
+    least = least_estimate(links, bet, memory.seen.least_return, memory.root_can_end)
+    bet.reaches[LOWER] = max(bet.centres[LOWER] - least, 1e-6)
+    variance = luck + _TINY
+    for j in range(len(reach)):
+        variance += outlook.chance[j] * outlook.variances[j] * outlook.answer_reach[j] ** 2 / reach[j]
+    wanted = math.sqrt(2.0 * memory.needed / ((memory.seen.progress[EPISODES] + ahead) * variance))
+    bet.stakes[LOWER] = min(wanted, _RISK / bet.reaches[LOWER])
+
+
+@numba.njit(cache=True)
+def _redesign(links, memory):
+    """Sets answer, exploration, baselines and stakes for the episodes until the next look."""
+    bet, episodes = memory.bet, memory.seen.progress[EPISODES]
+    outlook = look_ahead(links, memory.seen, _SHARPNESS, _TRUST, bet.answer)
+    mean, luck = _first_value(links, memory, outlook.means, bet.answer)
+    outlook.gains[len(links.can_end)] = mean
+    bet.centres[:] = mean
+    ahead = max(memory.planned - episodes, _LEAST_AHEAD * episodes)
+    _explore(links, memory, outlook, ahead)
+    _set_upper(links, memory, outlook, ahead, luck)
+    _set_lower(links, memory, outlook, ahead, luck)
+
+
+@numba.njit(cache=True)
+def _largest_stake(links, memory):
+    """The stake at which the largest estimate that the rules allow is worth the share _RISK; sets the reach."""
+    bet = memory.bet
+    most = largest_estimate(links, bet, memory.seen.most_return, memory.root_can_end)
+    bet.reaches[UPPER] = max(most - bet.centres[UPPER], 1e-6)
+    return _RISK / bet.reaches[UPPER]
+
+
+@numba.njit(cache=True)
+def _observe(links, memory, length, value):
+    """Settles the bets of an episode and counts it; whether it brought a look, after which all is designed again."""
+    path, numbers, progress, bet = memory.seen.path, memory.seen.numbers, memory.seen.progress, memory.bet
+    settle_upper(links, bet, path, length, value, memory.totals)
+    numbers[LOWER_TOTAL] += settle_lower(links, bet, path, length, value)
+    numbers[UPPER_STAKES] += bet.stakes[UPPER]
+    numbers[LOWER_STAKES] += bet.stakes[LOWER]
+    if not count(memory.seen, length, value):
+        return False
+    weight = bet.stakes[LOWER] * (progress[EPISODES] - progress[LAST_LOOK])
+    add_answer(links, memory.seen, weight, bet.answer)
+    numbers[ANSWER_WEIGHT] += weight
+    _redesign(links, memory)
+    return True
+
+
+@numba.njit(cache=True)
+def _play(links, chances, memory, values, rng, number):
+    total = 0.0
+    for _ in range(number):
+        total += values[0]
+        length, outcome = follow_mixed(links, chances, memory.bet.mu, memory.seen.path, rng)
+        if _observe(links, memory, length, chances.outcome_return[outcome]):
+            values[0] = mixed_value(links, chances, memory.bet.mu)
+    return number, total

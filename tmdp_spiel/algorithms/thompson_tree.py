@@ -1,0 +1,413 @@
+"""Thompson sampling on the tree of visited states, at several levels of optimism about what was never tried.
+
+The whole algorithm:
+
+1. Every tried action j of a visited state has the estimate q_b(j), the mean of what followed its n(j) visits, in which
+   a later state counts as its best action, and an action that was never tried as the level b:
+
+       q_b(j) = (returns of the episodes that ended on j + sum over the child states c of n(c) V_b(c)) / n(j),
+       V_b(s) = max over the actions j of s of q_b(j), or b where untried.
+
+2. At a state of A actions the one of the largest q_b(j) + noise sigma t(j) / sqrt(A n(j)) is played, n(j) = 1 where
+   untried, with independent draws t(j) of Student's t distribution with `tail` degrees of freedom.
+3. sigma is the standard deviation of the returns of the episodes in which an action was tried for the first time;
+   where the rules bound what can follow j, q_b(j) is clipped to these bounds and sigma is at most half their distance.
+4. The level of an episode is chosen likewise, the largest mean return + sigma t / sqrt(number of episodes), by the
+   episodes that each level has played since the number of all episodes was last a power of two.
+5. Recommended is the action of the largest q(j) - noise sigma / sqrt(A n(j)) among the tried ones, with q(j) backed up
+   from what is recommended.
+
+All levels learn from all episodes, and an episode costs its path. Why heavy tails: an action whose first returns were
+bad is k standard deviations behind, and would practically never be tried again with Gaussian draws; with `tail` degrees
+of freedom it is in a share of about k^-tail of the visits. Conditions and proofs: docs/lab/theory_simple_learner.md.
+"""
+
+from __future__ import annotations
+
+import collections
+import math
+
+import numba
+import numpy as np
+
+from tmdp_spiel.algorithms.path_learner import PathLearner, plan_values
+from tmdp_spiel.algorithms.thompson_estimate import Estimate, estimate
+from tmdp_spiel.core import hash_rng, validation
+from tmdp_spiel.core.jit import Direct, kernel
+from tmdp_spiel.trees import traversal
+from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE
+from tmdp_spiel.trees.return_ranges import known_ranges_below
+
+# K levels make K + 1 rows, the last one what is recommended; row k of state s is at s (K + 1) + k, likewise of j.
+# visits: int32[J], state_visits: int32[S], episodes through each;  sums: float64[J rows], n(j) q(j);
+# best: float64[S rows], V(s);  plans: int16[S rows], played where n(s) > 0;  first: int16[S], played elsewhere
+ThompsonTables = collections.namedtuple("ThompsonTables", ["visits", "state_visits", "sums", "best", "plans", "first"])
+# levels: float64[K];  episodes, returns: float64[K], of each level since the last restart;
+# played: int64[K], its episodes in all;  current: int64[1], the level of the next episode
+LevelBandit = collections.namedtuple("LevelBandit", ["levels", "episodes", "returns", "played", "current"])
+# overall: float64[5], see _EPISODES;  least, most: float64[J], the range of returns after a sequence, empty if unknown
+# change, value, draw: float64[rows], lead: int64[rows], scratch of _choose and _learn_at
+ThompsonMemory = collections.namedtuple(
+    "ThompsonMemory",
+    [
+        "tables",
+        "bandit",
+        "overall",
+        "noise",
+        "tail",
+        "least",
+        "most",
+        "seed",
+        "path",
+        "change",
+        "value",
+        "draw",
+        "lead",
+    ],
+)
+# first: float64[S + 1], true V(s) of the first plan, and V last;  rows: float64[(S + 1) rows], true V(s) of what each
+# row plays where n(s) > 0, and V last;  change: float64[rows], scratch
+ThompsonValues = collections.namedtuple("ThompsonValues", ["first", "rows", "change"])
+
+# Of all episodes: their number, and the return of those that ended before an own decision. Of those in which an action
+# was tried for the first time, and of one imagined pair of a loss and a win of weight one half each: number, sum of
+# returns, sum of squares.
+_EPISODES, _AT_ROOT, _NEW, _NEW_SUM, _NEW_SQUARES = range(5)
+_LEVEL_KEY = 1 << 31  # keys below are sequences
+_COPY_KEY = 1 << 32  # episodes that are played at the same time have keys of their own
+_SECOND_KEY = 1 << 62  # a draw takes two uniform numbers
+
+
+class ThompsonTree(PathLearner):
+    """Thompson sampling on the visited tree, at several levels of optimism.
+
+    noise: the scale of the draws of a state's actions together, as a part of the standard error of a mean. With less
+        of it, regret is lower where most actions are equally good; with more, fewer mistakes are kept for long.
+    tail: the degrees of freedom of the draws. An action that is worse by d is played about n^(2 / (2 + tail)) times in
+        n visits of its state.
+    num_levels: K. The levels are 1/K, 2/K, ..., 1 of the range of returns. Level 1 tries everything once, the lowest
+        level exploits soon on a tree that is too large for that.
+
+    On every finite tree, almost surely, the recommended policy is a best response from some episode on, and the regret
+    of T episodes is O(T^(2 / (2 + tail))): docs/lab/theory_simple_learner.md. This needs returns in [0, 1], opponents
+    who do not change, and episodes that are independent given the policy. The constant is explicit, but nothing is said
+    about the time until then; on a tree of millions of states only figures do.
+    """
+
+    plays_in_rounds = True
+
+    def __init__(self, tree, *, noise: float = 0.2, tail: float = 3.0, num_levels: int = 3, seed: int = 0):
+        super().__init__(tree, seed)
+        number = validation.whole_number("num_levels", num_levels)
+        levels = np.arange(1, number + 1) / number
+        rows, room = len(levels) + 1, tree.capacity
+        least, most = known_ranges_below(tree)
+        self._memory = ThompsonMemory(
+            tables=ThompsonTables(
+                visits=np.zeros(room.sequences, np.int32),
+                state_visits=np.zeros(room.states, np.int32),
+                sums=np.zeros(room.sequences * rows),
+                best=np.zeros(room.states * rows),
+                plans=np.zeros(room.states * rows, PLAN_DTYPE),
+                first=np.zeros(room.states, PLAN_DTYPE),
+            ),
+            bandit=LevelBandit(
+                levels=levels,
+                episodes=np.zeros(len(levels)),
+                returns=np.zeros(len(levels)),
+                played=np.zeros(len(levels), np.int64),
+                current=np.zeros(1, np.int64),
+            ),
+            overall=np.array([0.0, 0.0, 1.0, 0.5, 0.5]),
+            noise=validation.positive("noise", noise),
+            tail=validation.positive("tail", tail),
+            least=least,
+            most=most,
+            seed=self.seed,
+            path=self._path,
+            change=np.zeros(rows),
+            value=np.zeros(rows),
+            draw=np.zeros(rows),
+            lead=np.zeros(rows, np.int64),
+        )
+        self._in_flight: list[int] = []  # levels of the episodes of a round that are still to be learned from
+        self._observe, self._redraw = Direct(_observe), Direct(_redraw)
+        self._prepare(0)
+
+    def _prepare(self, first):
+        self._choose_any(self._memory.tables.first, first)
+
+    @property
+    def levels(self) -> np.ndarray:
+        """The levels, the lowest first."""
+        return self._memory.bandit.levels.copy()
+
+    @property
+    def played(self) -> np.ndarray:
+        """The episodes that each level has played."""
+        return self._memory.bandit.played.copy()
+
+    def plan(self) -> np.ndarray:
+        return self._row(int(self._memory.bandit.current[0]))
+
+    def recommend(self) -> np.ndarray:
+        return self._row(len(self._memory.bandit.levels))
+
+    def _row(self, row: int) -> np.ndarray:
+        tables = self._memory.tables
+        plan = np.where(tables.state_visits > 0, tables.plans[row :: len(self._memory.change)], tables.first)
+        return plan[: self.tree.num_states]
+
+    def action_selector(self, draw):
+        tables, self._in_flight = self._memory.tables, []
+        rows, current = len(self._memory.change), memoryview(self._memory.bandit.current)
+        visits, plans, first = (memoryview(each) for each in (tables.state_visits, tables.plans, tables.first))
+        return lambda state: plans[state * rows + current[0]] if visits[state] > 0 else first[state]
+
+    def action_selectors(self, number: int):
+        """For episodes that are played before any of them is learned from: a function from `draw` to a action_selector.
+
+        Each has a level and Thompson draws of its own. observe then expects them in the order of the calls.
+        """
+        self._in_flight, links, memory = [], self.tree.links, self._memory
+        visits, first = memoryview(memory.tables.state_visits), memoryview(memory.tables.first)
+
+        def chooser_of_one(draw):
+            copy = len(self._in_flight)
+            level = int(_draw_level(memory, copy))
+            self._in_flight.append(level)
+            return lambda state: self._redraw(links, memory, state, level, copy) if visits[state] > 0 else first[state]
+
+        return chooser_of_one
+
+    def observe(self, ended_on: int, value: float, left: bool = False) -> None:
+        if self._in_flight:
+            self._memory.bandit.current[0] = self._in_flight.pop(0)
+        super().observe(ended_on, value, left)
+
+    def _update(self, ended_on, value):
+        links = self.tree.links
+        self._observe(links, self._memory, self._trace_back(links, ended_on, self._path), value)
+
+    def estimate(self, *, confidence: float = 0.9, draws: int = 100) -> Estimate:
+        """The value of recommend() and its gap to the best policy, by draws of what each mean could be.
+
+        confidence: of the intervals. Each draw costs a pass over the tree. See thompson_estimate for the model.
+        """
+        memory = self._memory
+        new = memory.overall[_NEW_SUM] / memory.overall[_NEW], _deviation(memory.overall)
+        root = memory.overall[_EPISODES], memory.overall[_AT_ROOT]
+        ranges = memory.least, memory.most
+        return estimate(self.tree, memory.tables, ranges, new, root, self.seed, confidence, draws)
+
+    def init_values(self, mdp):
+        first = plan_values(self.tree.links, mdp.chances, self._memory.tables.first)
+        return _init_values(self.tree.links, mdp.chances, self._memory, first)
+
+    def recommended_value(self, mdp, values) -> float:
+        return mdp.to_utility(float(values.rows[-1]))
+
+    def _play(self, mdp, values, rng, episodes):
+        return _play(self.tree.links, mdp.chances, self._memory, values, rng, episodes)
+
+
+@kernel
+def _student(tail, seed, time, key):
+    """A draw of Student's t with that many degrees of freedom (Bailey, 1994); other keys are below _SECOND_KEY."""
+    radius = math.sqrt(tail * ((1.0 - hash_rng.uniform(seed, time, key)) ** (-2.0 / tail) - 1.0))
+    return radius * math.cos(2.0 * math.pi * hash_rng.uniform(seed, time, _SECOND_KEY + key))
+
+
+@kernel
+def _deviation(overall):
+    """sigma."""
+    mean = overall[_NEW_SUM] / overall[_NEW]
+    return math.sqrt(overall[_NEW_SQUARES] / overall[_NEW] - mean * mean)
+
+
+@kernel
+def _range(memory, sequence):
+    """The least and the most that an episode through a sequence can return."""
+    if len(memory.least) == 0:
+        return 0.0, 1.0
+    return memory.least[sequence], memory.most[sequence]
+
+
+@kernel
+def _draw_level(memory, copy):
+    """The level of the next episode, or of another one that is played at the same time."""
+    bandit, overall = memory.bandit, memory.overall
+    deviation, largest, chosen = _deviation(overall), -np.inf, 0
+    for level in range(len(bandit.levels)):
+        number, draw = bandit.episodes[level], np.inf
+        if number > 0.0:
+            noise = _student(
+                memory.tail, memory.seed, np.int64(overall[_EPISODES]), copy * _COPY_KEY + _LEVEL_KEY + level
+            )
+            draw = bandit.returns[level] / number + deviation * noise / math.sqrt(number)
+        if draw > largest:
+            largest, chosen = draw, level
+    return chosen
+
+
+@kernel
+def _begin(memory, length, value):
+    """Counts an episode, and chooses the level of the next one."""
+    bandit, overall, path = memory.bandit, memory.overall, memory.path
+    overall[_EPISODES] += 1.0
+    if length == 0:
+        overall[_AT_ROOT] += value
+    elif memory.tables.visits[path.sequences[length - 1]] == 0:  # if it was tried before, so was all that leads to it
+        overall[_NEW] += 1.0
+        overall[_NEW_SUM] += value
+        overall[_NEW_SQUARES] += value * value
+    level = bandit.current[0]
+    bandit.episodes[level] += 1.0
+    bandit.returns[level] += value
+    bandit.played[level] += 1
+    episodes = np.int64(overall[_EPISODES])
+    if episodes & (episodes - 1) == 0:  # a power of two
+        for each in range(len(bandit.levels)):
+            bandit.episodes[each], bandit.returns[each] = 0.0, 0.0
+    bandit.current[0] = _draw_level(memory, 0)
+
+
+@kernel
+def _choose(links, memory, state, copy):
+    """Of every row: `value`, V(s), and `lead`, the sequence of the largest draw."""
+    tables, levels = memory.tables, memory.bandit.levels
+    rows, time, deviation = len(memory.change), tables.state_visits[state], _deviation(memory.overall)
+    actions = links.first_sequence[state + 1] - links.first_sequence[state]
+    for row in range(rows):
+        memory.value[row], memory.draw[row], memory.lead[row] = -np.inf, -np.inf, links.first_sequence[state]
+    for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+        number, (low, high) = tables.visits[j], _range(memory, j)
+        width = memory.noise * min(deviation, 0.5 * (high - low)) / math.sqrt(actions * max(number, 1))
+        noise = width * _student(memory.tail, memory.seed, time, copy * _COPY_KEY + j)
+        for row in range(rows - 1):
+            mean = tables.sums[np.int64(j) * rows + row] / number if number > 0 else levels[row]
+            mean = min(max(mean, low), high)
+            memory.value[row] = max(memory.value[row], mean)
+            if mean + noise > memory.draw[row]:
+                memory.draw[row], memory.lead[row] = mean + noise, j
+        if number > 0 or low == high:
+            mean = tables.sums[np.int64(j) * rows + rows - 1] / number if number > 0 else low
+            lower = min(max(mean, low), high) - width
+            if lower > memory.value[rows - 1]:
+                memory.value[rows - 1], memory.lead[rows - 1] = lower, j
+
+
+@kernel
+def _redraw(links, memory, state, level, copy):
+    """The action index of a level at a visited state, in an episode that is played at the same time as others."""
+    _choose(links, memory, state, copy)
+    return memory.lead[level] - links.first_sequence[state]
+
+
+@kernel
+def _learn_at(links, memory, at, length, value):
+    """Counts the visit of one state on the path, whose child on the path is up to date; leaves its leads."""
+    tables, rows = memory.tables, len(memory.change)
+    state, j = np.int64(memory.path.states[at]), np.int64(memory.path.sequences[at])
+    tables.visits[j] += 1
+    tables.state_visits[state] += 1
+    for row in range(rows):
+        tables.sums[j * rows + row] += value if at == length - 1 else memory.change[row]
+    _choose(links, memory, state, 0)
+    number = tables.state_visits[state]
+    for row in range(rows):
+        cell = state * rows + row
+        memory.change[row] = number * memory.value[row] - (number - 1) * tables.best[cell]
+        tables.best[cell] = memory.value[row]
+
+
+@kernel
+def _observe(links, memory, length, value):
+    """Updates on an episode whose path is in memory."""
+    rows = len(memory.change)
+    _begin(memory, length, value)
+    for at in range(length - 1, -1, -1):
+        _learn_at(links, memory, at, length, value)
+        state = np.int64(memory.path.states[at])
+        for row in range(rows):
+            memory.tables.plans[state * rows + row] = memory.lead[row] - links.first_sequence[state]
+
+
+@kernel
+def _true_sequence_value(links, chances, tables, values, sequence, row):
+    """Q(j) = ending value of j + sum over child states c of V(c); V if j is the root."""
+    total, rows = chances.ending_value[sequence], len(values.change)
+    child, end = traversal.children(links, sequence)
+    while child != end:
+        total += values.rows[child * rows + row] if tables.state_visits[child] > 0 else values.first[child]
+        child = traversal.next_child(links, child)
+    return total
+
+
+@numba.njit(cache=True)
+def _init_values(links, chances, memory, first):
+    """The true values of all rows, bottom-up over the visited states."""
+    states, rows, tables = len(links.parent), len(memory.change), memory.tables
+    values = ThompsonValues(first, np.empty((states + 1) * rows), np.empty(rows))
+    for state in range(states - 1, -1, -1):
+        if tables.state_visits[state] > 0:
+            for row in range(rows):
+                cell = np.int64(state) * rows + row
+                j = links.first_sequence[state] + tables.plans[cell]
+                values.rows[cell] = _true_sequence_value(links, chances, tables, values, j, row)
+    for row in range(rows):
+        values.rows[states * rows + row] = _true_sequence_value(
+            links, chances, tables, values, traversal.root(links), row
+        )
+    return values
+
+
+@kernel
+def _observe_scored(links, chances, memory, values, length, value):
+    """_observe, with the true values brought up to date."""
+    tables, path, rows = memory.tables, memory.path, len(memory.change)
+    _begin(memory, length, value)
+    for at in range(length - 1, -1, -1):
+        state, j = np.int64(path.states[at]), np.int64(path.sequences[at])
+        _learn_at(links, memory, at, length, value)
+        new = tables.state_visits[state] == 1
+        for row in range(rows):
+            cell, lead = state * rows + row, memory.lead[row]
+            before = links.first_sequence[state] + (tables.first[state] if new else tables.plans[cell])
+            old = values.first[state] if new else values.rows[cell]
+            tables.plans[cell] = lead - links.first_sequence[state]
+            if lead != before:
+                values.rows[cell] = _true_sequence_value(links, chances, tables, values, lead, row)
+            elif lead == j and at < length - 1:
+                values.rows[cell] = old + values.change[row]
+            else:
+                values.rows[cell] = old
+            values.change[row] = values.rows[cell] - old
+            if at == 0:
+                values.rows[len(values.rows) - rows + row] += values.change[row]
+
+
+@kernel
+def _follow(links, chances, memory, uniform):
+    """One episode of the current level from one uniform draw: fills the path; returns (its length, outcome)."""
+    tables, path = memory.tables, memory.path
+    rows, row = len(memory.change), memory.bandit.current[0]
+    j, rest, length = traversal.root(links), uniform, 0
+    while True:
+        state, outcome, rest = traversal.follow_chance(links, chances, j, rest)
+        if outcome >= 0:
+            return length, outcome
+        action = tables.plans[np.int64(state) * rows + row] if tables.state_visits[state] > 0 else tables.first[state]
+        j = np.int64(links.first_sequence[state] + action)
+        path.states[length], path.sequences[length] = state, j
+        length += 1
+
+
+@numba.njit(cache=True)
+def _play(links, chances, memory, values, rng, number):
+    total, rows = 0.0, len(values.change)
+    for _ in range(number):
+        total += values.rows[len(values.rows) - rows + memory.bandit.current[0]]
+        length, outcome = _follow(links, chances, memory, rng.random())
+        _observe_scored(links, chances, memory, values, length, chances.outcome_return[outcome])
+    return number, total

@@ -1,0 +1,1 @@
+"""How few episodes identification can take: the characteristic time of Garivier and Kaufmann (2016)."""

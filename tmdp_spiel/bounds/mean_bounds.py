@@ -1,0 +1,96 @@
+"""Certified bounds on one mean of numbers that are bounded on one side only, by betting.
+
+Waudby-Smith and Ramdas (JRSS B, 2024), as in bounds/betting, for numbers X_i >= least with one mean mu. Whoever doubts
+that the mean is as low as m stakes lambda_i >= 0, set by the past, and has the capital
+
+    K_n(m) = product over i <= n of 1 + lambda_i(m) (X_i - m),   lambda_i(m) <= c / (m - least) with c < 1.
+
+The factors are positive and have mean 1 at m = mu, so K(mu) ever reaches 1 / delta with probability at most delta.
+Nothing is asked of the other side: a single huge X only adds to the capital. The stakes are
+
+    lambda_i(m) = min(sqrt(2 ln(1 / delta) / (n var_i)), c / (m - least)),
+
+var_i being the variance of the numbers before the i-th. The first numbers only estimate it and are not bet on, so that
+no prior variance has to be outgrown where the spread is tiny beside the range.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numba
+import numpy as np
+
+from tmdp_spiel.core import validation
+
+_CAUTION = 0.75  # c
+_HALVINGS = 60
+_PILOT_SHARE = 0.02  # of the numbers, that are not bet on
+_LEAST_PILOT = 16
+_ROUNDING = 1e-12  # of the largest number, what sums may be off by
+
+
+def lower_mean(values, *, least: float, delta: float, planned: int | None = None) -> float:
+    """A number below the mean of the values' distribution with probability at least 1 - delta.
+
+    Args:
+        values: independent draws of one distribution, or any numbers with this mean given those before them.
+        least: what no value is below, known before they were drawn.
+        delta: the probability with which the bound may be wrong.
+        planned: how many values there were meant to be, if their collection was cut short.
+
+    Returns:
+        The bound; `least` if nothing better is certain.
+    """
+    validation.probability("delta", delta)
+    values = np.ascontiguousarray(values, np.float64)
+    if values.ndim != 1 or len(values) == 0 or not np.all(np.isfinite(values)):
+        raise ValueError("the values must be a list of at least one finite number")
+    if not values.min() >= least - 1e-9 * max(1.0, abs(least)):
+        raise ValueError(f"a value of {values.min()} is below {least}, which was said to be the least possible")
+    above = np.maximum(values - least, 0.0)
+    number = len(above) if planned is None else validation.whole_number("planned", planned)
+    bound = least + _lower_above_zero(above, _stakes(above, max(number, len(above)), delta), math.log(1.0 / delta))
+    return bound - _ROUNDING * (abs(least) + float(above.max()))
+
+
+def upper_mean(values, *, most: float, delta: float, planned: int | None = None) -> float:
+    """A number above the mean of the values' distribution with probability at least 1 - delta; see lower_mean."""
+    return -lower_mean(-np.asarray(values, np.float64), least=-most, delta=delta, planned=planned)
+
+
+def _stakes(above: np.ndarray, number: int, delta: float) -> np.ndarray:
+    """The stake of each value from those before it; 0 for the pilot."""
+    seen = np.arange(1, len(above) + 1)
+    totals, shift = np.cumsum(above - above[0]), above[0]
+    squares = np.cumsum((above - shift) ** 2)
+    variances = np.maximum(squares / seen - (totals / seen) ** 2, 0.0)
+    scale = 1e-12 * (1.0 + float(np.max(above)) ** 2)  # only keeps the quotient finite; the stakes are capped anyway
+    stakes = np.zeros(len(above))
+    stakes[1:] = np.sqrt(2.0 * math.log(1.0 / delta) / (number * (variances[:-1] + scale)))
+    stakes[: min(max(_LEAST_PILOT, int(_PILOT_SHARE * number)), len(above) // 2)] = 0.0
+    return stakes
+
+
+@numba.njit(cache=True)
+def _log_capital(above, stakes, mean):
+    total = 0.0
+    for i in range(len(above)):
+        if stakes[i] > 0.0:
+            total += math.log1p(min(stakes[i], _CAUTION / mean) * (above[i] - mean))
+    return total
+
+
+@numba.njit(cache=True)
+def _lower_above_zero(above, stakes, needed):
+    """The largest mean that the capital refutes, by halving: every factor falls as the mean grows."""
+    low, high = 0.0, above.mean()
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        if not low < middle < high:
+            break
+        if _log_capital(above, stakes, middle) >= needed:
+            low = middle
+        else:
+            high = middle
+    return low

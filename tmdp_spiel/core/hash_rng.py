@@ -1,0 +1,122 @@
+"""Random numbers that are functions of (seed, time, key), for breaking ties.
+
+A plan is worked out only where it can lead. Drawing from a stream would make a choice depend on which states were
+looked at before it; hashing gives every state its own draw at every time, whether or not it is looked at.
+"""
+
+import numpy as np
+
+from tmdp_spiel.core.jit import kernel
+
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_2 = np.uint64(0x94D049BB133111EB)
+_30, _27, _31, _11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
+
+
+@kernel
+def _mix(bits):
+    """The finaliser of SplitMix64 (Steele, Lea and Flood, 2014)."""
+    bits = (bits ^ (bits >> _30)) * _MIX_1
+    bits = (bits ^ (bits >> _27)) * _MIX_2
+    return bits ^ (bits >> _31)
+
+
+@kernel
+def uniform(seed, time, key):
+    """A number in [0, 1), uniform and independent over distinct (seed, time, key)."""
+    bits = _mix(np.uint64(seed) + _STEP)
+    bits = _mix((bits ^ np.uint64(time)) + _STEP)
+    bits = _mix((bits ^ np.uint64(key)) + _STEP)
+    return np.float64(bits >> _11) * (1.0 / 9007199254740992.0)
+
+
+@kernel
+def wins(tied, share, seed, time, key):
+    """Whether a newcomer that stands for `share` of now `tied` equal candidates takes the lead from the others.
+
+    If each is asked as it comes, all of them lead in the end with the same chance.
+    """
+    return uniform(seed, time, key) * tied < share
+
+
+@kernel
+def takes_lead(score, best, tied, seed, time, key):
+    """Whether a candidate takes the lead from `tied` others of score `best`, and how many share the lead then."""
+    if score > best:
+        return True, 1
+    if score == best:
+        return wins(tied + 1, 1.0, seed, time, key), tied + 1
+    return False, tied
+
+
+@kernel
+def argmax(scores, first, end, seed, time):
+    """The place in first .. end with the largest score, ties uniformly at random; -1 if there is none above -inf."""
+    lead, best, tied = np.int64(-1), -np.inf, 0
+    for at in range(first, end):
+        takes, tied = takes_lead(scores[at], best, tied, seed, time, at)
+        if takes:
+            lead, best = np.int64(at), scores[at]
+    return lead
+
+
+@kernel
+def any_of(scores, first, end, value, seed, time, key):
+    """One of the places in first .. end whose score is the value, each with the same chance; first if there is none."""
+    number = 0
+    for at in range(first, end):
+        number += scores[at] == value
+    rank = int(uniform(seed, time, key) * number)
+    for at in range(first, end):
+        if scores[at] == value:
+            if rank == 0:
+                return np.int64(at)
+            rank -= 1
+    return np.int64(first)
+
+
+# Keys. Draws of the same seed and time are independent if their keys differ:
+#
+#   0 .. 2^31            a state or a sequence itself
+#   2^40 + j             endings of plain passes
+#   2^41 - 1 - n         what stands for the leads of `kinetic`: first states, or sequences and then states
+#   2^41 + s             the descent to the lead ending of a state
+#
+# and, for a learner that draws many numbers at a time and breaks no ties, streams of DRAWS keys each.
+
+_ENDINGS, _LEADS = 1 << 40, 1 << 41
+DRAWS = 256
+
+
+@kernel
+def ending_key(sequence):
+    return _ENDINGS + sequence
+
+
+@kernel
+def lead_key(number):
+    return _LEADS - 1 - number
+
+
+@kernel
+def descent_key(state):
+    return _LEADS + state
+
+
+@kernel
+def weight_stream(child):
+    """The first key of the draws for the weight of a child state among what follows its parent."""
+    return child * DRAWS
+
+
+@kernel
+def ending_stream(links, sequence, number):
+    """The first key of the draws for the endings of a sequence; three streams, number 0 to 2."""
+    return (len(links.parent) + 3 * np.int64(sequence) + number) * DRAWS
+
+
+@kernel
+def value_stream(links, child, number):
+    """The first key of the draws for the value of a child state; two streams, number 0 and 1."""
+    return (len(links.parent) + 3 * len(links.can_end) + 2 * np.int64(child) + number) * DRAWS

@@ -1,0 +1,394 @@
+"""Files that are written atomically: directories of memory-mapped arrays, and checked JSON documents.
+
+What is written goes to a temporary of a name that nobody else has, is brought to the disk, and is then renamed. The
+writer holds a lock on its temporary, so one that is not locked was left by a process that is gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import pathlib
+import re
+import secrets
+import shutil
+import stat
+import time
+
+import numpy as np
+import platformdirs
+
+_SUFFIX = ".tmdp-spiel"
+_PIECE = 1 << 24  # bytes hashed at a time
+_CHECKSUMS, _VERIFIED = "checksums.json", "verified.json"
+_SETTLED_SECONDS = 1.0  # a file changed later than this may change again with the same time of change
+
+
+class InUseError(OSError):
+    """Another process, or another run of this one, is writing the file."""
+
+
+def read_only(array, dtype=None) -> np.ndarray:
+    """A contiguous, read-only view or copy: kernels are then compiled once for built and for memory-mapped arrays."""
+    array = np.ascontiguousarray(array, dtype).view(np.ndarray).view()
+    array.flags.writeable = False
+    return array
+
+
+def fingerprint(*contents) -> str:
+    """A hash of arrays and of numbers, strings and None."""
+    digest = hashlib.sha256()
+    for content in contents:
+        if isinstance(content, np.ndarray):
+            digest.update(f"{content.dtype.str} {content.shape} ".encode())
+            digest.update(content.data)
+        else:
+            digest.update(f"{content!r} ".encode())
+    return digest.hexdigest()[:32]
+
+
+def cache_directory() -> pathlib.Path:
+    """Where computed opponents and trees are kept: $TMDP_SPIEL_CACHE, or the user's cache folder on this platform."""
+    return pathlib.Path(os.environ.get("TMDP_SPIEL_CACHE") or platformdirs.user_cache_path("tmdp_spiel"))
+
+
+def checked_path(path) -> pathlib.Path:
+    """The path, if it is one."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"a path is needed, not {path!r}")
+    return pathlib.Path(path)
+
+
+def check_folder(path) -> None:
+    """Says before any work is done that a folder cannot be made or written to."""
+    folder = pathlib.Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor, name = _create(folder / "trial")
+        os.close(descriptor)
+        name.unlink()
+    except OSError as error:
+        raise type(error)(f"nothing can be written to {folder}: {error.strerror or error}") from None
+
+
+# Temporaries, and the lock of a file that one process at a time writes.
+
+
+def _try_lock(descriptor: int) -> bool:
+    """Locks an open file or directory, unless somebody else has; the lock goes when the descriptor is closed."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def remove_unfinished(path) -> None:
+    """Removes the temporaries of `path` that processes which are gone have left, and nothing else."""
+    path = pathlib.Path(os.path.realpath(path))
+    ours = re.compile(re.escape(f".{path.name}.") + "[0-9a-f]{16}" + re.escape(_SUFFIX))
+    if not path.parent.is_dir():
+        return
+    with os.scandir(path.parent) as entries:
+        leftovers = [entry for entry in entries if ours.fullmatch(entry.name) and not entry.is_symlink()]
+    for leftover in leftovers:
+        with contextlib.suppress(OSError):  # gone meanwhile, or not ours to remove
+            descriptor = os.open(leftover.path, os.O_RDONLY | os.O_NOFOLLOW)
+            try:
+                if not _try_lock(descriptor):
+                    continue
+                if leftover.is_dir(follow_symlinks=False):
+                    shutil.rmtree(leftover.path, ignore_errors=True)
+                else:
+                    os.unlink(leftover.path)
+            finally:
+                os.close(descriptor)
+
+
+@contextlib.contextmanager
+def locked(path):
+    """For a file that one process at a time may write: refuses with InUseError while another one is at it.
+
+    What killed processes left of writing it is removed.
+    """
+    path = pathlib.Path(os.path.realpath(path))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = path.with_name(f".{path.name}.lock{_SUFFIX}")
+    while True:
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+        if not _try_lock(descriptor):
+            with os.fdopen(descriptor) as file:
+                holder = file.read(20).strip()
+            raise InUseError(f"{path} is in use by process {holder or '?'}; wait for it, or choose another path")
+        if _is_still(lock, descriptor):
+            break
+        os.close(descriptor)  # its holder has removed it meanwhile
+    try:
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, f"{os.getpid()}\n".encode())
+        remove_unfinished(path)
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(lock)
+        os.close(descriptor)
+
+
+def _is_still(path, descriptor: int) -> bool:
+    """Whether the path names the open file."""
+    try:
+        return os.path.samestat(os.stat(path, follow_symlinks=False), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
+
+
+def _sync(path) -> None:
+    """Brings a directory's entries to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _create(path: pathlib.Path, directory: bool = False) -> tuple[int, pathlib.Path]:
+    """A new, locked temporary of `path`: its descriptor and its name."""
+    while True:
+        name = path.with_name(f".{path.name}.{secrets.token_hex(8)}{_SUFFIX}")
+        if directory:
+            name.mkdir()
+            descriptor = os.open(name, os.O_RDONLY)
+        else:
+            descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+        _try_lock(descriptor)
+        if _is_still(name, descriptor):
+            return descriptor, name
+        os.close(descriptor)  # taken for a leftover before it was locked
+
+
+@contextlib.contextmanager
+def replacing(path, mode: str = "w"):
+    """A file to write to that takes the place of `path` once complete: readers see the old file or the new one.
+
+    Permissions are those of the file that is replaced, or follow the umask; a symbolic link stays one.
+    """
+    path = pathlib.Path(os.path.realpath(path))
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a directory; a file is to be written there")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = _create(path)
+    with os.fdopen(descriptor, mode, encoding=None if "b" in mode else "utf-8") as file:
+        try:
+            yield file
+            file.flush()
+            os.fsync(descriptor)
+            with contextlib.suppress(OSError):
+                os.fchmod(descriptor, stat.S_IMODE(os.stat(path).st_mode))
+            os.replace(temporary, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
+    _sync(path.parent)
+
+
+# Checked JSON documents.
+
+
+def write_checked_json(path, document) -> None:
+    """Writes a JSON document with its checksum, atomically; what killed processes left of that is removed."""
+    body = json.dumps(document)
+    remove_unfinished(path)
+    with replacing(path) as file:
+        file.write(f"{hashlib.sha256(body.encode()).hexdigest()}\n{body}")
+
+
+def read_checked_json(path):
+    """The document that write_checked_json wrote, or None if the file is missing, truncated or altered.
+
+    A file that is there and cannot be read is an OSError.
+    """
+    try:
+        checksum, _, body = pathlib.Path(path).read_text(encoding="utf-8").partition("\n")
+        if hashlib.sha256(body.encode()).hexdigest() == checksum:
+            return json.loads(body)
+    except (FileNotFoundError, NotADirectoryError, ValueError, RecursionError):
+        pass
+    return None
+
+
+# Directories of arrays and documents.
+
+
+class _Hashing:
+    """A file that hashes what is written to it."""
+
+    def __init__(self, file):
+        self._file, self._hash = file, hashlib.sha256()
+
+    def write(self, data) -> int:
+        self._hash.update(data)
+        return self._file.write(data)
+
+    @property
+    def digest(self) -> str:
+        return self._hash.hexdigest()
+
+
+def save_directory(path, contents: dict) -> None:
+    """Writes arrays as .npy and everything else as .json into a new directory, which appears complete or not at all.
+
+    The SHA-256 of every file is in checksums.json.
+    """
+    path = pathlib.Path(os.path.realpath(path))
+    if path.exists():
+        raise FileExistsError(f"{path} exists already; choose another path or remove it first")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    remove_unfinished(path)
+    descriptor, temporary = _create(path, directory=True)
+    try:
+        checksums = {}
+        for name, value in contents.items():
+            file_name = f"{name}.npy" if isinstance(value, np.ndarray) else f"{name}.json"
+            with open(temporary / file_name, "wb") as plain:
+                file = _Hashing(plain)
+                if isinstance(value, np.ndarray):
+                    np.save(file, value, allow_pickle=False)
+                else:
+                    file.write(json.dumps(value).encode())
+                plain.flush()
+                os.fsync(plain.fileno())
+            checksums[file_name] = file.digest
+        write_checked_json(temporary / _CHECKSUMS, checksums)
+        if path.exists():
+            raise FileExistsError(f"{path} exists already; choose another path or remove it first")
+        os.rename(temporary, path)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    finally:
+        os.close(descriptor)
+    _sync(path.parent)
+
+
+class SavedDirectory:
+    """A directory that save_directory wrote, opened for reading.
+
+    Every file is compared with its checksum when it is first opened. That is remembered in the directory, if it can be
+    written to, by the file's identity, size and times, so that a file is read whole once and not once per process; if
+    any of them changes, it is read again.
+    """
+
+    def __init__(self, path):
+        self.path = pathlib.Path(path)
+        if not self.path.is_dir():
+            raise FileNotFoundError(f"there is no saved tree {path}")
+        self._checksums = self._read_checksums()
+        known = read_checked_json(self.path / _VERIFIED)
+        self._verified = dict(known) if isinstance(known, dict) else {}
+        self._new = False
+
+    def _read_checksums(self) -> dict:
+        try:
+            checksums = read_checked_json(self.path / _CHECKSUMS)
+        except OSError as error:
+            raise self._unreadable(_CHECKSUMS, error) from None
+        if isinstance(checksums, dict):
+            return checksums
+        if (self.path / _CHECKSUMS).exists():
+            raise self.damaged(_CHECKSUMS, "truncated or altered since it was written")
+        raise FileNotFoundError(
+            f"{self.path} is not a saved tree: {_CHECKSUMS} is missing; if it was saved by an earlier version, which "
+            "wrote no checksums, build and save it again"
+        )
+
+    def damaged(self, name: str, what) -> ValueError:
+        """The error that says so."""
+        return ValueError(f"{self.path / name} is damaged ({what}); build and save the tree again")
+
+    def _unreadable(self, name: str, error: OSError) -> OSError:
+        return type(error)(f"{self.path / name} cannot be read: {error.strerror or error}")
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._checksums
+
+    def array(self, name: str) -> np.ndarray:
+        """A read-only memory map of one array."""
+        name += ".npy"
+        self._verify(name)
+        try:
+            array = np.load(self.path / name, mmap_mode="r", allow_pickle=False).view(np.ndarray)
+        except (ValueError, TypeError, EOFError, OverflowError, SyntaxError, MemoryError) as error:
+            raise self.damaged(name, error) from None
+        if array.dtype.kind not in "biuf" or array.dtype.byteorder not in "=|":
+            raise self.damaged(name, f"an array of {array.dtype}, not of numbers of this machine")
+        if array.dtype == bool and array.size and array.view(np.uint8).max() > 1:
+            raise self.damaged(name, "a boolean that is neither 0 nor 1")
+        return array
+
+    def document(self, name: str):
+        """One JSON document."""
+        name += ".json"
+        self._verify(name)
+        try:
+            return json.loads((self.path / name).read_bytes())
+        except (ValueError, RecursionError) as error:
+            raise self.damaged(name, error) from None
+
+    def _verify(self, name: str) -> None:
+        file = self.path / name
+        if name not in self._checksums or not file.exists():
+            raise FileNotFoundError(f"{self.path} is not a saved tree: {name} is missing")
+        try:
+            state = self._state(file)
+            if self._verified.get(name) == [self._checksums[name], *state]:
+                return
+            digest = hashlib.sha256()
+            with open(file, "rb") as content:
+                while piece := content.read(_PIECE):
+                    digest.update(piece)
+        except OSError as error:
+            raise self._unreadable(name, error) from None
+        if digest.hexdigest() != self._checksums[name]:
+            raise self.damaged(name, "its SHA-256 is not that which it was saved with")
+        if self._state(file) == state and max(state[-2:]) < time.time_ns() - _SETTLED_SECONDS * 1e9:
+            self._verified[name] = [self._checksums[name], *state]
+            self._new = True
+
+    @staticmethod
+    def _state(file: pathlib.Path) -> list[int]:
+        """What changes when a file is written to, replaced or copied; the times last."""
+        now = os.stat(file)
+        return [now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns]
+
+    def _remember(self) -> None:
+        if self._new:
+            with contextlib.suppress(OSError):
+                write_checked_json(self.path / _VERIFIED, self._verified)
+
+
+@contextlib.contextmanager
+def opening(path):
+    """A SavedDirectory to read from. What was compared with its checksums is remembered if the block accepts it all."""
+    saved = SavedDirectory(path)
+    try:
+        yield saved
+    except (TypeError, ValueError, KeyError, OverflowError) as error:
+        if str(saved.path) in str(error):
+            raise
+        raise ValueError(f"{saved.path} does not hold a tree that can be used: {error}") from error
+    saved._remember()
+
+
+@contextlib.contextmanager
+def opening_again(path):
+    """For what was pickled as its path: says so if it is gone."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise FileNotFoundError(
+            f"what was opened from {path} is pickled as that path, not as a copy, and it is gone or incomplete: {error}"
+        ) from None

@@ -1,0 +1,51 @@
+"""Checks of what a caller gave: the value if it is right, else an error that names it and says what would be right."""
+
+from __future__ import annotations
+
+import math
+import numbers
+
+
+def is_number(value) -> bool:
+    """Whether it is a real number, of Python or NumPy; booleans are rejected."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def is_whole(value) -> bool:
+    """Whether it is a whole number, also one written as 3.0; booleans are rejected."""
+    return is_number(value) and math.isfinite(value) and int(value) == value
+
+
+def probability(name: str, value: float) -> float:
+    """The value, if it lies strictly between 0 and 1."""
+    if not (is_number(value) and 0 < value < 1):
+        raise ValueError(f"{name} must lie strictly between 0 and 1, not {value!r}")
+    return float(value)
+
+
+def positive(name: str, value: float) -> float:
+    """The value, if it is a finite number above zero."""
+    if not (is_number(value) and math.isfinite(value) and value > 0):
+        raise ValueError(f"{name} must be a positive number, not {value!r}")
+    return float(value)
+
+
+def choice(name: str, value: str, options) -> str:
+    """The value, if it is one of the options."""
+    if not isinstance(value, str) or value not in options:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}, not {value!r}")
+    return value
+
+
+def whole_number(name: str, value: int) -> int:
+    """The value, if it is a whole number from 1 to 2^31 - 1."""
+    if not (is_whole(value) and 1 <= value < 2**31):
+        raise ValueError(f"{name} must be a whole number from 1 to 2^31 - 1, not {value!r}")
+    return int(value)
+
+
+def seed(value: int) -> int:
+    """The value, if it is a whole number from 0 to 2^63 - 1, which the kernels hold."""
+    if not (is_whole(value) and 0 <= value < 2**63):
+        raise ValueError(f"seed must be a whole number from 0 to 2^63 - 1, not {value!r}")
+    return int(value)

@@ -1,0 +1,1 @@
+"""Plays learners against environments, measures them exactly, and saves checkpoints."""

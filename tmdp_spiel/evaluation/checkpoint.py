@@ -1,0 +1,446 @@
+"""Learners, whole runs and agents on disk: written atomically, checked, and without the tree they were made for.
+
+A file is an npz, as numpy.load reads it: header.json says whose it is, state.json what was learned (`state_dict`), with
+the arrays by their numbers, and the comment of the zip is the SHA-256 of all before it. The tree and its arrays are
+references to the tree that is at hand when the file is opened, which must be the same one. Only a lazy tree is kept
+together with its learner. Nothing is unpickled: no file can run code.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import os
+import pathlib
+import re
+import secrets
+import time
+import typing
+import warnings
+import weakref
+import zipfile
+
+import numpy as np
+
+from tmdp_spiel.algorithms.learner import Learner
+from tmdp_spiel.algorithms.path_learner import PathLearner
+from tmdp_spiel.core import storage
+from tmdp_spiel.evaluation import state_dict
+from tmdp_spiel.trees.infostate_tree import InfostateTree
+from tmdp_spiel.trees.lazy_tree import LazyTree
+from tmdp_spiel.trees.tree_mdp import TreeMDP
+from tmdp_spiel.version import __version__
+
+_FORMAT = 4
+_HEADER, _STATE = "header.json", "state.json"
+_OLD_MAGIC = re.compile(rb"tmdp-spiel checkpoint (\d+)\n")  # of formats up to 3
+_CHECKSUM = 64  # hexadecimal digits
+_PIECE = 1 << 24  # bytes hashed at a time
+
+# Which saved state a learner is in, and after how many episodes; it is in no other once it has learned again.
+_SAVED_AS: weakref.WeakKeyDictionary[Learner, tuple[str, int]] = weakref.WeakKeyDictionary()
+
+
+@dataclasses.dataclass
+class RunState:
+    """How far a run has come.
+
+    rng: the environment's generator; rows: what was measured; values: what the Evaluator keeps up to date; the rest:
+    see Trace.
+    """
+
+    rng: np.random.Generator
+    done: int = 0
+    regret: float = 0.0
+    seconds: float = 0.0
+    playing: float = 0.0
+    measuring: float = 0.0
+    rows: list = dataclasses.field(default_factory=list)
+    values: object = None
+
+
+def save_learner(learner: Learner, path) -> None:
+    """Writes a learner to a file atomically, at any point of a run; it takes the place of an older file.
+
+    Args:
+        learner: any of the algorithms; its tree is not written.
+        path: where to.
+
+    >>> import tempfile, numpy as np, tmdp_spiel as ts
+    >>> mdp = ts.random_tree_mdp(np.random.default_rng(0))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ts.save_learner(ts.UCT(mdp.tree, c=0.5), f"{folder}/uct.npz")
+    ...     ts.load_learner(f"{folder}/uct.npz", mdp.tree)
+    UCT(c=0.5, seed=0)
+    """
+    if not isinstance(learner, Learner):
+        raise TypeError(f"save_learner takes a learner, not a {type(learner).__name__}")
+    with storage.locked(path):
+        save(path, identity(learner), learner)
+
+
+def load_learner(path, tree: InfostateTree) -> Learner:
+    """The learner of a file that save_learner or `run` wrote, for the same tree; it resumes identically.
+
+    A learner of an algorithm of one's own is found if its class has been defined.
+
+    Args:
+        path: the file.
+        tree: the tree that the learner was made for; another one is refused. A lazy tree is in the file as well:
+            give a new one from grow_tree, which becomes it.
+
+    Returns:
+        The learner, where it was. See save_learner for an example.
+    """
+    if not isinstance(tree, InfostateTree):
+        raise TypeError(f"load_learner takes the learner's InfostateTree (mdp.tree), not a {type(tree).__name__}")
+    stored = _Stored(path, tree)
+    learner = stored.new_learner()
+    stored.load_state_dict(learner)
+    return learner
+
+
+def identity(learner: Learner) -> dict:
+    """What tells learners of different kinds, parameters or trees apart, in JSON."""
+    return {
+        "tree": tree_identity(learner.tree),
+        "algorithm": type(learner).__name__,
+        "seed": learner.seed,
+        **learner.hyper_parameters,
+    }
+
+
+def tree_identity(tree: InfostateTree) -> str:
+    """A lazy tree is kept in the file, so it is the game that has to be the same."""
+    if isinstance(tree, LazyTree):
+        return f"{tree.game_string or 'a tree'} of player {tree.player}, grown"
+    return f"{tree.game_string or 'a tree'} of player {tree.player}, {tree.num_states} states, {tree.fingerprint}"
+
+
+def saved_as(learner: Learner) -> str | None:
+    """The name of the saved state that the learner is in; None if it has learned since, or was never saved."""
+    name, episodes = _SAVED_AS.get(learner, (None, -1))
+    return name if episodes == learner.episodes else None
+
+
+def note_state(learner: Learner) -> str:
+    """The name of the state that the learner is in, a new one if it has none."""
+    name = saved_as(learner)
+    if name is None:
+        name = secrets.token_hex(8)
+        _SAVED_AS[learner] = name, learner.episodes
+    return name
+
+
+def differences(stored: dict, expected: dict) -> list[str]:
+    """What is expected to differ from what is stored, in words."""
+    return [
+        f"{name} is {stored.get(name)} in it and {value} here"
+        for name, value in json.loads(_to_json(expected)).items()
+        if stored.get(name) != value
+    ]
+
+
+def _to_json(document: dict) -> str:
+    return json.dumps(document, default=repr)
+
+
+def _refuse_other(path, what: str, different: list[str]) -> None:
+    if different:
+        raise ValueError(f"{path} was {what}: {'; '.join(different)}. Remove it or choose another path")
+
+
+def refuse_other_run(path, different: list[str]) -> None:
+    """Raises an error if anything is different."""
+    _refuse_other(path, "written by another run", different)
+
+
+def check_savable(learner: Learner) -> None:
+    """Raises an error if a file could not hold the learner."""
+    state_dict.StateEncoder(learner.tree).document(state_dict.state_dict(learner), type(learner).__name__)
+
+
+def save(path, whose: dict, learner: Learner, beside=None) -> None:
+    """Writes a learner, and what goes with it, to a file that replaces an older one only when it is complete.
+
+    beside: the RunState of its run, the generator of its agent, a dict of what was measured of its responses, or None.
+    """
+    grown = None
+    if isinstance(learner.tree, LazyTree):
+        if isinstance(learner, PathLearner):
+            learner.grow()
+        grown = learner.tree.state_dict()
+    holds = {RunState: "run", np.random.Generator: "agent", dict: "response"}.get(type(beside), "learner")
+    parts = state_dict.StateEncoder(learner.tree)
+    content = {
+        "tree": parts.document(grown, "the tree"),
+        "learner": parts.document(state_dict.state_dict(learner), type(learner).__name__),
+        "beside": parts.document(vars(beside) if isinstance(beside, RunState) else beside),
+    }
+    name = secrets.token_hex(8)
+    header = {**whose, "holds": holds, "class": _class_name(type(learner)), "state": name}
+    header |= {"format": _FORMAT, "version": __version__, "hyper-parameters": learner.hyper_parameters}
+    if isinstance(beside, RunState):
+        header["done"] = beside.done
+    with storage.replacing(path, "w+b") as file:
+        write_archive(file, {_HEADER: _to_json(header), _STATE: json.dumps(content)}, parts.arrays)
+    _SAVED_AS[learner] = name, learner.episodes
+
+
+def write_archive(file, documents: dict[str, str], arrays: list[np.ndarray]) -> None:
+    """Writes an npz of documents and numbered arrays to an open, empty file, with its checksum as the comment."""
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, text in documents.items():
+            archive.writestr(zipfile.ZipInfo(name), text)
+        for number, array in enumerate(arrays):
+            with archive.open(zipfile.ZipInfo(f"{number}.npy"), "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+        archive.comment = b"0" * _CHECKSUM
+    file.flush()
+    checksum = _checksum(file)
+    file.seek(-_CHECKSUM, os.SEEK_END)
+    file.write(checksum)
+
+
+def _checksum(file) -> bytes:
+    """The SHA-256 of an open file but for the comment."""
+    left = file.seek(0, os.SEEK_END) - _CHECKSUM
+    file.seek(0)
+    digest = hashlib.sha256()
+    while left > 0 and (piece := file.read(min(left, _PIECE))):
+        digest.update(piece)
+        left -= len(piece)
+    return digest.hexdigest().encode()
+
+
+def _class_name(algorithm: type) -> str:
+    return f"{algorithm.__module__}.{algorithm.__qualname__}"
+
+
+@contextlib.contextmanager
+def _opened(path):
+    try:
+        with open(path, "rb") as file:
+            yield file
+    except FileNotFoundError:
+        raise FileNotFoundError(f"there is no checkpoint {path}") from None
+    except OSError as error:
+        raise type(error)(f"the checkpoint {path} cannot be read: {error.strerror or error}") from None
+
+
+@contextlib.contextmanager
+def _archive(file, path):
+    """The npz in an open file; what cannot be read in it is damaged."""
+    start = file.read(64)
+    if not start.startswith(b"PK"):
+        old = _OLD_MAGIC.match(start)
+        wrote = f": it is of format {int(old[1])}, which versions before 0.2.0 wrote" if old else ""
+        raise ValueError(f"{path} is not a checkpoint of this version of tmdp-spiel, {__version__}{wrote}")
+    file.seek(0)
+    try:
+        with np.load(file, allow_pickle=False) as archive:
+            yield archive
+    except (zipfile.BadZipFile, EOFError, KeyError, TypeError, RuntimeError, OverflowError, MemoryError) as error:
+        raise _damaged(path) from error
+
+
+def _read_json(archive, name: str, path) -> dict:
+    try:
+        document = json.loads(archive[name])
+    except (ValueError, RecursionError):
+        raise _damaged(path) from None
+    if not isinstance(document, dict):
+        raise _damaged(path)
+    return document
+
+
+def _read_header(archive, path) -> dict:
+    header = _read_json(archive, _HEADER, path)
+    if header.get("format") != _FORMAT:
+        raise ValueError(
+            f"{path} is not a checkpoint of this version of tmdp-spiel, {__version__}: it is of format "
+            f"{header.get('format')}, which version {header.get('version')} wrote"
+        )
+    return header
+
+
+def _damaged(path) -> ValueError:
+    return ValueError(f"the checkpoint {path} is damaged: truncated, or altered since it was written")
+
+
+def read_identity(path) -> dict:
+    """Whose file it is, without reading the rest."""
+    with _opened(path) as file, _archive(file, path) as archive:
+        return _read_header(archive, path)
+
+
+class _Stored:
+    """A file that was read whole, agrees with its checksum, and belongs to this tree."""
+
+    def __init__(self, path, tree: InfostateTree):
+        self.path, self.tree = path, tree
+        with _opened(path) as file, _archive(file, path) as archive:
+            self.header = _read_header(archive, path)
+            _refuse_other(path, "made for another tree", differences(self.header, {"tree": tree_identity(tree)}))
+            if _checksum(file) != file.read(_CHECKSUM + 1):
+                raise _damaged(path)
+            self.content = _read_json(archive, _STATE, path)
+            try:
+                self.arrays = [archive[name] for name in archive.files if name not in (_HEADER, _STATE)]
+            except (ValueError, SyntaxError) as error:
+                raise _damaged(path) from error
+        if not all(_is_numbers(array) for array in self.arrays):
+            raise _damaged(path)
+        if isinstance(tree, LazyTree):
+            self._regrow(tree)
+
+    def _regrow(self, tree: LazyTree) -> None:
+        """The tree at hand, if nothing is in it yet, becomes the one that the learner grew."""
+        with self.reading():
+            kept = state_dict.StateDecoder(tree, self.arrays).value(self.content["tree"], None, "the tree")
+            grown = LazyTree.from_state_dict(kept)
+        if tree.num_states == 0:
+            tree.copy_from(grown)
+        elif tree.fingerprint != grown.fingerprint:
+            raise ValueError(
+                f"{self.path} holds another tree than {tree!r}: {grown!r}. Load it into a new one from grow_tree"
+            )
+
+    def new_learner(self) -> Learner:
+        """A learner of the class and with the hyper-parameters of the file, which has learned nothing."""
+        name, parameters = self.header.get("class"), dict(self.header.get("hyper-parameters") or {})
+        found = [each for each in _subclasses(Learner) if _class_name(each) == name]
+        if not found:
+            raise ValueError(f"{self.path} holds a {name}, which is not defined here; import its module first")
+        try:
+            return found[-1](self.tree, seed=self.header["seed"], **parameters)
+        except (KeyError, TypeError, ValueError) as error:
+            raise self._other_version(error) from error
+
+    def load_state_dict(self, learner: Learner) -> None:
+        """Brings a learner that has learned nothing to where that of the file was."""
+        with self.reading():
+            state_dict.load_state_dict(learner, self.content["learner"], self.arrays)
+            _SAVED_AS[learner] = str(self.header["state"]), learner.episodes
+
+    @contextlib.contextmanager
+    def reading(self):
+        """Says of what does not fit that the file is another's."""
+        try:
+            yield
+        except (state_dict.StateMismatchError, KeyError, TypeError) as error:
+            raise self._other_version(error) from error
+
+    def _other_version(self, error) -> ValueError:
+        return ValueError(f"{self.path} was written by another version of its learner, or by something else: {error}")
+
+    def beside(self, holds: str, like):
+        """What was saved beside the learner, of the kind that `like` is."""
+        if self.header.get("holds") != holds:
+            raise ValueError(
+                f"{self.path} is not the file of {_HOLDS[holds]}: it holds {_HOLDS.get(self.header['holds'])}"
+            )
+        with self.reading():
+            return state_dict.StateDecoder(self.tree, self.arrays).value(self.content["beside"], like, holds)
+
+
+_HOLDS = {"learner": "a learner alone", "run": "a run", "agent": "an agent", "response": "a response that is learned"}
+
+
+def _is_numbers(array: np.ndarray) -> bool:
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf" or array.dtype.byteorder not in "=|":
+        return False
+    return not (array.dtype == bool and array.size and array.view(np.uint8).max() > 1)
+
+
+def _subclasses(kind: type) -> list[type]:
+    children: list[type] = kind.__subclasses__()
+    return [each for child in children for each in (child, *_subclasses(child))]
+
+
+def load_run(path, learner: Learner, mdp: TreeMDP) -> tuple[Learner, RunState]:
+    """The learner of a run's file, which must be of the kind of the one at hand, and the state of its run."""
+    stored = _Stored(path, learner.tree)
+    saved = type(learner)(learner.tree, seed=learner.seed, **learner.hyper_parameters)
+    stored.load_state_dict(saved)
+    like = RunState(rng=np.random.default_rng(0), values=saved.init_values(mdp))
+    with stored.reading():
+        found = RunState(**stored.beside("run", vars(like)))
+    rows_fit = all(isinstance(row, list) and len(row) == 6 for row in found.rows)
+    if found.done < 0 or not rows_fit or not isinstance(found.rng, np.random.Generator):
+        raise ValueError(f"{path} does not hold a run that can continue")
+    return saved, found
+
+
+def copy_from(learner: Learner, saved: Learner) -> None:
+    """Lets the learner continue as the saved one, in the state that it was saved in."""
+    learner.copy_from(saved)
+    _SAVED_AS[learner] = _SAVED_AS[saved]
+
+
+def load_agent(path, like: Learner) -> tuple[Learner, np.random.Generator]:
+    """The learner and the generator of an agent's file, for the tree of the learner at hand."""
+    stored = _Stored(path, like.tree)
+    generator = stored.beside("agent", np.random.default_rng(0))
+    learner = stored.new_learner()
+    stored.load_state_dict(learner)
+    return learner, generator
+
+
+def load_response(path, learner: Learner) -> dict:
+    """Brings a new learner to where that of the file was; returns what was kept beside it."""
+    stored = _Stored(path, learner.tree)
+    beside = stored.beside("response", {})
+    stored.load_state_dict(learner)
+    return beside
+
+
+class RunCheckpoint(contextlib.AbstractContextManager):
+    """The file that a run is saved in, which no other run can write to meanwhile.
+
+    whose: what tells this run from others, beside the learner and its tree. every: seconds between two saves, more if
+    saving takes more than a share of the time.
+    """
+
+    def __init__(self, path, learner: Learner, whose: dict, every: float, share: float = 1.0):
+        self.path, self.learner = pathlib.Path(path), learner
+        if self.path.is_dir():
+            raise IsADirectoryError(f"{self.path} is a directory; `file` must name a file to save the run to")
+        self.whose = {**identity(learner), **whose}
+        self._every, self._share, self._due = every, share, time.perf_counter() + every
+        self._lock = storage.locked(self.path)
+
+    def __enter__(self):
+        try:
+            self._lock.__enter__()
+        except storage.InUseError:
+            raise
+        except OSError as error:
+            raise type(error)(f"{self.path} cannot be written: {error.strerror or error}") from None
+        return self
+
+    def __exit__(self, *exception):
+        return self._lock.__exit__(*exception)
+
+    def save_if_due(self, beside: typing.Callable[[], typing.Any]) -> None:
+        """Saves if the last time is long ago; beside(): what to keep beside the learner."""
+        if time.perf_counter() > self._due:
+            self.save(beside)
+
+    def save(self, beside: typing.Callable[[], typing.Any]) -> bool:
+        """Writes the file; whether it could be. A disk that is full costs the file, not the run."""
+        start, saved = time.perf_counter(), True
+        try:
+            save(self.path, self.whose, self.learner, beside())
+        except OSError as error:
+            saved = False
+            warnings.warn(
+                f"the run could not be saved to {self.path} after {self.learner.episodes:,} episodes: {error}; the run "
+                "continues",
+                stacklevel=3,
+            )
+        now = time.perf_counter()
+        self._due = now + max(self._every, (now - start) / self._share)
+        return saved

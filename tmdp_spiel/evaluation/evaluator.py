@@ -1,0 +1,75 @@
+"""What a learner's policies are truly worth: exact regret while it plays, exact value gap of what it recommends.
+
+A learner may not know any of this, so it is kept here, by whoever runs the learner, and not in the learner.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tmdp_spiel.algorithms.learner import Learner
+from tmdp_spiel.trees.infostate_tree import InfostateTree
+from tmdp_spiel.trees.tree_mdp import TreeMDP
+
+
+class Evaluator:
+    """Plays a learner against an environment and measures it, in the game's utility units.
+
+    best_value: V(pi*), that of a best response.
+
+    The true values that the learner's compiled loop brings up to date as it plays are held here between two pieces;
+    they are recomputed if the learner has learned elsewhere in the meantime.
+    """
+
+    def __init__(self, learner: Learner, mdp: TreeMDP):
+        if not isinstance(mdp, TreeMDP):
+            raise TypeError(f"a learner is played against a TreeMDP, as build_tree makes, not a {type(mdp).__name__}")
+        check_same_tree(learner, mdp.tree)
+        self.learner, self.mdp = learner, mdp
+        self.best_value = float(mdp.to_utility(mdp.scaled_best_value))
+        self._values = None
+        self._valued_after: int | None = None  # the learner's episodes when the values were right
+
+    def play(self, rng: np.random.Generator, episodes: int) -> tuple[int, float]:
+        """Lets the learner play that many episodes, fewer only if it stops: how many, and their summed regret.
+
+        The episodes are those that plan(), mdp.sample(plan, rng) and learn() would give one by one; their regret is the
+        sum of V(pi*) - V(pi^t), in exact expectation.
+        """
+        values = self._current_values()
+        self._valued_after = None
+        played, total = self.learner.play(self.mdp, values, rng, episodes)
+        self._valued_after = self.learner.episodes
+        return played, (played * self.mdp.scaled_best_value - total) * self.learner.tree.utility_range
+
+    def recommended_value(self) -> float:
+        """The exact value of learner.recommend()."""
+        return self.learner.recommended_value(self.mdp, self._current_values())
+
+    def value_gap(self) -> float:
+        """V(pi*) - V(learner.recommend()), exactly."""
+        return max(self.best_value - self.recommended_value(), 0.0)
+
+    @property
+    def values(self):
+        """What is kept up to date between two pieces: continuing with it gives the same sums to the last bit."""
+        return self._current_values()
+
+    def set_values(self, values) -> None:
+        """Takes the values that were kept when the learner was where it is now."""
+        self._values, self._valued_after = values, self.learner.episodes
+
+    def _current_values(self):
+        if self._valued_after != self.learner.episodes:
+            self._values = self.learner.init_values(self.mdp)
+            self._valued_after = self.learner.episodes
+        return self._values
+
+
+def check_same_tree(learner: Learner, other: InfostateTree) -> None:
+    """Raises an error if the learner was made for another tree."""
+    if not isinstance(learner, Learner):
+        what = f"the class {learner.__name__}" if isinstance(learner, type) else f"a {type(learner).__name__}"
+        raise TypeError(f"what plays must be a learner, such as UCBT(mdp.tree), not {what}")
+    if not learner.tree.has_the_states_of(other):
+        raise ValueError(f"the learner was made for another tree: {learner.tree!r}, not {other!r}")

@@ -1,0 +1,187 @@
+"""Clusters as concurrent.futures executors: Ray, Dask, and SLURM through submitit.
+
+    with open_executor("ray://head:10001") as executor: ...
+    with open_executor("dask://127.0.0.1:8786") as executor: ...
+    with open_executor("slurm:slurm_partition=cpu,timeout_min=60", workers=16) as executor: ...
+
+A worker that is lost makes its future raise concurrent.futures.BrokenExecutor, as a process pool's does.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import os
+import pathlib
+import tempfile
+from collections.abc import Iterator
+
+from tmdp_spiel.core import validation
+from tmdp_spiel.evaluation import cluster
+
+FORMS = "ray, ray://HOST:PORT, dask://HOST:PORT, tcp://HOST:PORT, tls://HOST:PORT, slurm, slurm:KEY=VALUE,..., or local"
+_SLURM_MINUTES = 60
+
+
+class RayExecutor(concurrent.futures.Executor):
+    """Tasks on the workers of a Ray cluster.
+
+    Args:
+        address: ray://HOST:PORT, "auto" for the cluster of this machine, or None for a new one here.
+        options: of ray.init.
+
+    Ray repeats a task whose worker died, three times by default.
+    """
+
+    def __init__(self, address: str | None = None, **options):
+        try:
+            import ray
+        except ImportError:
+            raise ImportError("a Ray cluster needs Ray: pip install 'tmdp-spiel[ray]'") from None
+        self._ray = ray
+        ray.init(address=address, ignore_reinit_error=True, log_to_driver=False, **options)
+        self.num_workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
+        self._call = ray.remote(_call)
+
+    def submit(self, function, /, *args, **kwargs) -> concurrent.futures.Future:
+        inner = self._call.remote(function, args, kwargs).future()
+        return _translated(inner, self._ray.exceptions.WorkerCrashedError, self._ray.exceptions.RayTaskError)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        self._ray.shutdown()
+
+
+class SubmititExecutor(concurrent.futures.Executor):
+    """Tasks as jobs of SLURM, by submitit; each is a job of its own, so tasks should take long.
+
+    Args:
+        cluster: "slurm", or "local" for processes of this machine.
+        folder: for the files of the jobs, on a file system that all machines share.
+        workers: how many jobs at a time are worth submitting.
+        parameters: of submitit, such as slurm_partition and timeout_min.
+    """
+
+    seconds_a_task = 60.0  # a job of SLURM takes seconds to begin
+
+    def __init__(self, cluster: str, folder, workers: int = 2, **parameters):
+        try:
+            import submitit
+        except ImportError:
+            raise ImportError("SLURM needs submitit: pip install 'tmdp-spiel[slurm]'") from None
+        self.num_workers = validation.whole_number("workers", workers)
+        self._executor = submitit.AutoExecutor(folder=folder, cluster=cluster)
+        self._executor.update_parameters(**{"timeout_min": _SLURM_MINUTES, **parameters})
+        self._lost = submitit.core.utils.UncompletedJobError
+        self._failed = submitit.core.utils.FailedJobError
+        self._threads = concurrent.futures.ThreadPoolExecutor(max(2 * workers, 4))
+        self._jobs: list = []
+
+    def submit(self, function, /, *args, **kwargs) -> concurrent.futures.Future:
+        job = self._executor.submit(function, *args, **kwargs)
+        self._jobs.append(job)
+        return _translated(self._threads.submit(job.result), self._lost, self._failed)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        if cancel_futures or not wait:
+            for job in self._jobs:
+                job.cancel(check=False)
+        self._threads.shutdown(wait=wait, cancel_futures=cancel_futures)
+
+
+def _call(function, args, kwargs):
+    return function(*args, **kwargs)
+
+
+def _translated(inner: concurrent.futures.Future, lost: type, failed: type) -> concurrent.futures.Future:
+    """A future that raises BrokenExecutor for `lost`; for `failed`, an error of the function, its cause if known."""
+    outer: concurrent.futures.Future = concurrent.futures.Future()
+
+    def done(future: concurrent.futures.Future) -> None:
+        if future.cancelled():
+            outer.cancel()
+            return
+        error = future.exception()
+        if error is None:
+            outer.set_result(future.result())
+        elif isinstance(error, failed):
+            cause = getattr(error, "cause", None)
+            outer.set_exception(cause if isinstance(cause, Exception) else error)
+        elif isinstance(error, lost):
+            outer.set_exception(concurrent.futures.BrokenExecutor(f"a worker was lost: {error}"))
+        else:
+            outer.set_exception(error)
+
+    inner.add_done_callback(done)
+    return outer
+
+
+def num_workers(executor) -> int:
+    """How many tasks an executor, or a number of processes, carries out at once."""
+    if isinstance(executor, int):
+        return executor
+    known = getattr(executor, "num_workers", None) or getattr(executor, "_max_workers", None)
+    return int(known) if known else os.cpu_count() or 1
+
+
+@contextlib.contextmanager
+def open_executor(address: str, workers: int = 2) -> Iterator[concurrent.futures.Executor]:
+    """An executor on the cluster with an address.
+
+    Args:
+        address: see FORMS. "ray" is the Ray cluster of this machine, or a new one; "local" is submitit without SLURM.
+        workers: jobs at a time, for SLURM.
+
+    Raises:
+        ImportError: the library is not installed.
+        OSError: nobody answers there, or nobody works there.
+        ValueError: the address has another form.
+    """
+    kind, _, rest = address.partition(":")
+    if kind in ("dask", "tcp", "tls") and rest.startswith("//"):
+        with _dask(f"tcp:{rest}" if kind == "dask" else address) as executor:
+            yield executor
+    elif address == "ray" or (kind == "ray" and rest.startswith("//")):
+        with _ray(None if address == "ray" else address) as executor:
+            yield executor
+    elif kind in ("slurm", "local"):
+        parameters = _parameters(address, rest)
+        shared = pathlib.Path.cwd() if kind == "slurm" else None  # the working folder is one that machines share
+        with (
+            tempfile.TemporaryDirectory(prefix="jobs_", dir=shared) as folder,
+            SubmititExecutor(kind, folder, workers, **parameters) as executor,
+        ):
+            yield executor
+    else:
+        raise ValueError(f"a cluster is {FORMS}, not {address!r}")
+
+
+def _parameters(address: str, text: str) -> dict[str, int | str]:
+    parameters: dict[str, int | str] = {}
+    for part in filter(None, text.split(",")):
+        name, separator, value = part.partition("=")
+        if not (name and separator and value):
+            raise ValueError(f"settings of a cluster are KEY=VALUE, separated by commas, not {part!r} in {address!r}")
+        parameters[name] = int(value) if value.isdigit() else value
+    return parameters
+
+
+@contextlib.contextmanager
+def _ray(address: str | None) -> Iterator[concurrent.futures.Executor]:
+    try:
+        executor = RayExecutor(address)
+    except (ConnectionError, RuntimeError, TimeoutError) as error:
+        raise OSError(f"no Ray cluster answers at {address or 'this machine'}: {error}") from None
+    with executor:
+        yield executor
+
+
+@contextlib.contextmanager
+def _dask(address: str) -> Iterator[concurrent.futures.Executor]:
+    with cluster.connect(address) as client:
+        try:
+            client.wait_for_workers(1, timeout=cluster.SECONDS_TO_CONNECT)
+        except TimeoutError:
+            raise OSError(f"the scheduler {address} has no workers") from None
+        executor = client.get_executor(pure=False)
+        executor.num_workers = max(1, len(client.scheduler_info()["workers"]))
+        yield executor

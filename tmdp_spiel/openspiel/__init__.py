@@ -1,0 +1,1 @@
+"""OpenSpiel games: loading, trees, policies, equilibria, solvers, opponents and agents."""

@@ -1,0 +1,239 @@
+"""Games with an exact sequence form: trees, exploitability and equilibria where histories are too many to visit."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import pathlib
+import re
+import time
+import warnings
+import zipfile
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pyspiel
+from tqdm import auto as tqdm
+
+from tmdp_spiel.core import storage
+from tmdp_spiel.openspiel import registry, table_files
+from tmdp_spiel.openspiel.build import GameTooLargeError
+from tmdp_spiel.openspiel.load_game import game_string, load_game
+from tmdp_spiel.openspiel.opponents.fixed import check_player
+from tmdp_spiel.openspiel.policy_tables import TablePolicy, policy_table
+from tmdp_spiel.planning.cfr import CFRSolver
+from tmdp_spiel.trees import sequence_form
+from tmdp_spiel.trees.infostate_tree import InfostateTree
+from tmdp_spiel.trees.sequence_form import Exploitability, SequenceForm
+from tmdp_spiel.trees.tree_mdp import TreeMDP
+
+SMALL = 60_000  # own sequences of both players; below, the histories are visited in less than a minute
+VARIANT = "dcfr"  # after 200 iterations on smaller instances never much worse than cfr+, on oshi_zumo 20 times better
+BYTES_PER_SEQUENCE = 64  # of both players; best responses took 40 to 50
+TARGET = 0.001  # of the utility range: where solving stops
+_CHECK_EVERY = 10  # iterations
+_CHECKPOINT_SECONDS = 120.0
+
+
+class ExactEnumeration(registry.Enumeration):
+    """What a game with an exact sequence form brings. Small instances go through their histories, as other games do.
+
+    form_of: the sequence form of a game, kept for the next call; None if it has none with these parameters
+    shipped: the folder of the equilibria that ship with the package, if there are any
+    """
+
+    def __init__(self, form_of: Callable[[pyspiel.Game], SequenceForm | None], shipped: pathlib.Path | None = None):
+        self._form_of, self._shipped = form_of, shipped
+
+    def sequence_form(self, game: pyspiel.Game) -> SequenceForm | None:
+        return self._form_of(game)
+
+    def _large_form(self, game: pyspiel.Game) -> SequenceForm | None:
+        form = self._form_of(game)
+        return form if form is not None and sum(tree.num_sequences for tree in form.trees) > SMALL else None
+
+    def tree_mdp(self, game, player, opponent, max_seconds: float | None = None) -> TreeMDP | None:
+        form = self._large_form(game)
+        if form is None:
+            return None
+        other = 1 - check_player(game, player)
+        if isinstance(opponent, Mapping) and set(opponent) <= {0, 1}:
+            if other not in opponent:
+                raise ValueError(f"the opponent's policy is missing for player {other}; given: {sorted(opponent)}")
+            opponent = opponent[other]
+        table = policy_table(form, other, opponent, max_seconds=max_seconds)
+        return sequence_form.tree_mdp(form, player, table)
+
+    def infostate_tree(self, game, player) -> InfostateTree | None:
+        form = self._large_form(game)
+        return None if form is None else form.trees[player]
+
+    def equilibrium(self, game) -> TablePolicy | None:
+        if self._shipped is None or not (file := shipped_file(self._shipped, game)).exists():
+            return None
+        form = self._form_of(game)
+        return None if form is None else _kept_policy(game, form, file)
+
+    def solve(self, game, iterations: int) -> TablePolicy | None:
+        form = self._large_form(game)
+        return None if form is None else solve(game, form, iterations)
+
+
+def shipped_file(folder: pathlib.Path, game: pyspiel.Game) -> pathlib.Path:
+    """Where the equilibrium of a game ships: its OpenSpiel string, in letters and digits."""
+    return folder / (re.sub(r"[^A-Za-z0-9]+", "_", game_string(game)).strip("_") + ".bin")
+
+
+def check_memory(game: str, num_sequences: int, bytes_per_sequence: int = BYTES_PER_SEQUENCE) -> None:
+    """Refuses a game, before it is built, whose trees and best responses need more memory than is free.
+
+    Raises:
+        GameTooLargeError: with the memory that is needed and the memory that is free.
+    """
+    free = _free_memory()
+    needed = num_sequences * bytes_per_sequence
+    if free is not None and needed > free:
+        raise GameTooLargeError(
+            f"{game} has {num_sequences:,} own sequences of both players and needs about {needed / 2**30:.1f} GiB of "
+            f"memory; {free / 2**30:.1f} GiB are free",
+            "memory",
+        )
+
+
+def _free_memory() -> int | None:
+    """Bytes that can be allocated without swapping, where the system tells."""
+    try:
+        lines = pathlib.Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration, ValueError):
+        return None
+
+
+def exact_form(game) -> SequenceForm:
+    """The exact sequence form that a game brings.
+
+    Args:
+        game: anything that load_game takes.
+    """
+    game = load_game(game)
+    form = registry.enumeration_of(game).sequence_form(game)
+    if form is None:
+        raise ValueError(f"{game} brings no exact sequence form; tmdp_spiel.openspiel.sequence_forms enumerates one")
+    return form
+
+
+def exact_exploitability(game, agent, **options) -> Exploitability:
+    """How exploitable an agent is, exactly: both best responses and both values.
+
+    Args:
+        game: a game with an exact sequence form.
+        agent: what `policy_table` takes, for both players; or a mapping from player to such an agent.
+        options: of `policy_table`.
+    """
+    form = exact_form(game)
+    agents = agent if isinstance(agent, Mapping) and set(agent) == {0, 1} else {0: agent, 1: agent}
+    return sequence_form.exploitability(
+        form, [policy_table(form, player, agents[player], **options) for player in (0, 1)]
+    )
+
+
+def solve(
+    game,
+    form: SequenceForm,
+    iterations: int,
+    *,
+    variant: str = VARIANT,
+    target: float = TARGET,
+    folder: str | os.PathLike | None = None,
+    report: Callable[[int, Exploitability], None] | None = None,
+    progress: bool = True,
+) -> TablePolicy:
+    """An approximate equilibrium by CFR, saved on disk; a run that was killed resumes from its last checkpoint.
+
+    Args:
+        game: the game.
+        form: its sequence form.
+        iterations: at most.
+        variant: of CFR, as CFRSolver has them.
+        target: solving stops once the exploitability is at most this part of the utility range.
+        folder: where the result and checkpoints are kept; the cache directory if not given.
+        report: called with the iteration and the exploitability whenever that is computed.
+        progress: a bar, on a terminal.
+
+    Returns:
+        The policy of both players, rounded as it is kept, with its `exploitability` and `iterations`.
+    """
+    folder = storage.cache_directory() if folder is None else pathlib.Path(folder)
+    title = hashlib.sha256(f"{_numbering(form)} {variant} {iterations} {target}".encode()).hexdigest()[:20]
+    result, checkpoint = folder / f"tables_{title}.bin", folder / f"tables_{title}.checkpoint.npz"
+    with contextlib.suppress(FileNotFoundError):
+        try:
+            return _kept_policy(game, form, result)
+        except ValueError as error:
+            warnings.warn(f"the kept equilibrium cannot be read, it is solved for again: {error}", stacklevel=2)
+    with storage.locked(result):
+        solver = _resumed(form, variant, checkpoint)
+        _iterate(solver, iterations, target, checkpoint, report, progress)
+        tables = [solver.average_policy(player) for player in (0, 1)]
+        table_files.write_tables(result, form, tables, iterations=solver.iteration, variant=variant)
+        checkpoint.unlink(missing_ok=True)
+    return _kept_policy(game, form, result)
+
+
+def _numbering(form: SequenceForm) -> str:
+    return f"{form.trees[0].game_string} {table_files.numbering(form.trees[0])}"
+
+
+def _kept_policy(game, form: SequenceForm, file: pathlib.Path) -> TablePolicy:
+    tables, facts = table_files.read_tables(file, form)
+    policy = TablePolicy(game, form, dict(enumerate(tables)), facts)
+    policy.exploitability, policy.iterations = facts["exploitability"], facts["iterations"]
+    return policy
+
+
+def _iterate(solver: CFRSolver, iterations: int, target: float, checkpoint, report, progress: bool) -> None:
+    written = time.monotonic()
+    utility_range = solver.form.trees[0].utility_range
+    bar = tqdm.tqdm(
+        total=iterations,
+        initial=solver.iteration,
+        desc=solver.variant,
+        unit=" iterations",
+        delay=2,
+        leave=False,
+        disable=None if progress else True,
+    )
+    with bar:
+        while solver.iteration < iterations:
+            solver.iterate()
+            bar.update()
+            if solver.iteration % _CHECK_EVERY == 0 or solver.iteration == iterations:
+                found = solver.exploitability()
+                bar.set_postfix(exploitability=f"{found.exploitability:.2g}")
+                if report is not None:
+                    report(solver.iteration, found)
+                if found.exploitability <= target * utility_range:
+                    return
+            if time.monotonic() - written > _CHECKPOINT_SECONDS:
+                with storage.replacing(checkpoint, "wb") as stream:
+                    state: dict[str, Any] = {"tree": _numbering(solver.form), **solver.state_dict()}
+                    np.savez(stream, **state)
+                written = time.monotonic()
+
+
+def _resumed(form: SequenceForm, variant: str, checkpoint: pathlib.Path) -> CFRSolver:
+    """A solver that resumes from the checkpoint, if there is one."""
+    solver = CFRSolver(form, variant, np.float32)
+    try:
+        with np.load(checkpoint, allow_pickle=False) as stored:
+            if str(stored["tree"]) != _numbering(form):
+                raise ValueError("it is of another game")
+            solver.load_state_dict(stored)
+    except FileNotFoundError:
+        pass
+    except (zipfile.BadZipFile, KeyError, ValueError, EOFError) as error:
+        warnings.warn(f"{checkpoint} is not a complete checkpoint ({error}); solving starts again", stacklevel=3)
+        solver = CFRSolver(form, variant, np.float32)
+    return solver

@@ -1,0 +1,48 @@
+"""One state of the game for every state of an infostate tree."""
+
+from __future__ import annotations
+
+import pyspiel
+
+from tmdp_spiel.openspiel.build import DEFAULT_MAX_NODES
+from tmdp_spiel.openspiel.infostates import InfostateLocator
+from tmdp_spiel.openspiel.load_game import game_string
+from tmdp_spiel.openspiel.opponents.fixed import state_key
+from tmdp_spiel.trees.infostate_tree import InfostateTree
+
+
+def one_history_per_infostate(
+    tree: InfostateTree, game: pyspiel.Game, *, max_nodes: int = DEFAULT_MAX_NODES
+) -> list[pyspiel.State]:
+    """For each state of the tree, a state of the game at which its player knows just that."""
+    found: dict[int, pyspiel.State] = {}
+    locator = InfostateLocator(tree, game)
+    stack = [(game.new_initial_state(), tree.root)]
+    nodes = 0
+    while stack and len(found) < tree.num_states:
+        state, sequence = stack.pop()
+        nodes += 1
+        if nodes > max_nodes:
+            missing = tree.num_states - len(found)
+            raise ValueError(f"{missing} states not met in {max_nodes:,} histories; raise max_nodes")
+        if state.is_terminal():
+            continue
+        if not state.is_player_node() or state.current_player() != tree.player:
+            stack.extend((state.child(action), sequence) for action in state.legal_actions())
+            continue
+        number = locator.state_after(sequence, state)
+        if number is None:
+            raise ValueError(
+                f"{game_string(game)} has a state that is not in this tree: "
+                f"{state_key(state, tree.player, game.get_type())!r}"
+            )
+        found.setdefault(number, state)
+        stack.extend(
+            (state.child(action), own) for own, action in enumerate(state.legal_actions(), tree.first_sequence[number])
+        )
+    if len(found) < tree.num_states:
+        missing = tree.num_states - len(found)
+        raise ValueError(
+            f"{missing} states of the tree are not in {game_string(game)}; was it built from another game?"
+        )
+    return [found[number] for number in range(tree.num_states)]

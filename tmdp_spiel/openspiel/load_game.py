@@ -1,0 +1,89 @@
+"""Games by short name, OpenSpiel game string, or game object."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+
+import pyspiel
+
+GAME_STRINGS = {
+    "kuhn": "kuhn_poker",
+    "kuhn5": (
+        "universal_poker(betting=limit,numPlayers=2,numRounds=1,blind=1 1,raiseSize=1 1,maxRaises=1 1,"
+        "firstPlayer=1 1,numSuits=1,numRanks=5,numHoleCards=1,numBoardCards=0 0)"
+    ),
+    "leduc": "leduc_poker(suit_isomorphism=True)",
+    "rbt": "python_rbt",
+}
+
+_TURN_BASED = "turn_based_simultaneous_game(game="
+_REMARKS = {
+    "leduc": (
+        "leduc is leduc_poker(suit_isomorphism=True): the rules and payoffs of leduc_poker, but cards are numbered "
+        "0 to 2 by rank instead of 0 to 5, and there are 144 instead of 468 information states a player. A bot, "
+        "network or policy file made for leduc_poker plays a different policy here: give leduc_poker as the game."
+    ),
+}
+
+
+def load_game(game: str | pyspiel.Game) -> pyspiel.Game:
+    """The game, turn-based. Simultaneous moves are made sequential by OpenSpiel's own converter.
+
+    Args:
+        game: `kuhn`, `kuhn5`, `leduc`, `rbt`, any OpenSpiel game string, or a pyspiel.Game. `leduc` is not
+            `leduc_poker` but `leduc_poker(suit_isomorphism=True)`: cards are numbered by rank, and suits are not told.
+    """
+    if isinstance(game, str):
+        game = _load_named(game)
+    elif not isinstance(game, pyspiel.Game):
+        raise TypeError(f"a game is a name, an OpenSpiel game string or a pyspiel.Game, not {type(game).__name__}")
+    if game.get_type().dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
+        return pyspiel.convert_to_turn_based(game)
+    return game
+
+
+def short_name_of(game: pyspiel.Game) -> str | None:
+    """`kuhn`, `kuhn5`, `leduc` or `rbt`, if it is that game."""
+    for short_name, string in GAME_STRINGS.items():
+        if string.partition("(")[0] == game.get_type().short_name and str(pyspiel.load_game(string)) == str(game):
+            return short_name
+    return None
+
+
+def game_title(game: pyspiel.Game) -> str:
+    """The game's name: `leduc` where OpenSpiel's name alone would mean another game, else OpenSpiel's name."""
+    short_name = short_name_of(game)
+    if short_name is not None and "(" in GAME_STRINGS[short_name]:
+        return short_name
+    return game_string(game).partition("(")[0]
+
+
+def game_string(game: pyspiel.Game) -> str:
+    """OpenSpiel's string of the game; of a simultaneous game that load_game made turn-based, its own string."""
+    string = str(game)
+    return string.removeprefix(_TURN_BASED).removesuffix(")") if string.startswith(_TURN_BASED) else string
+
+
+def game_remark(game: pyspiel.Game) -> str | None:
+    """How the game differs from the one that OpenSpiel's name alone would mean; None if it does not."""
+    return _REMARKS.get(short_name_of(game) or "")
+
+
+def _load_named(name: str) -> pyspiel.Game:
+    name = name.strip()
+    short_name = name.partition("(")[0].strip()
+    if short_name.startswith("python_"):
+        importlib.import_module("open_spiel.python.games")  # registers them
+    known = [*GAME_STRINGS, *pyspiel.registered_names()]
+    if short_name not in known:
+        near = difflib.get_close_matches(short_name, known, n=5, cutoff=0.5)
+        hint = f"near matches: {', '.join(near)}" if near else f"short names: {', '.join(GAME_STRINGS)}"
+        raise ValueError(f"no game is called {short_name!r}; {hint}, or any OpenSpiel game string")
+    if short_name in GAME_STRINGS and name != short_name:
+        full = GAME_STRINGS[short_name]
+        raise ValueError(f"{short_name!r} takes no parameters; change those of the game string {full!r}")
+    try:
+        return pyspiel.load_game(GAME_STRINGS.get(name, name))
+    except (pyspiel.SpielError, LookupError, ValueError) as error:
+        raise ValueError(f"OpenSpiel does not load {name!r}: {error}") from None

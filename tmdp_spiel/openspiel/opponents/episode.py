@@ -1,0 +1,108 @@
+"""The one generator of episodes through a game of OpenSpiel."""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+from collections.abc import Callable, Iterator
+
+import pyspiel
+
+from tmdp_spiel.openspiel.load_game import game_string
+
+DEFAULT_MAX_MOVES = 100_000
+_CHANCE, _TERMINAL = int(pyspiel.PlayerId.CHANCE), int(pyspiel.PlayerId.TERMINAL)
+
+
+class EpisodeTooLongError(RuntimeError):
+    """An episode had more moves than an episode may have; it is not counted."""
+
+
+class Categorical:
+    """Actions with their probabilities, to be drawn from with one uniform number."""
+
+    __slots__ = ("actions", "cumulative")
+
+    def __init__(self, distribution):
+        possible = [(action, probability) for action, probability in distribution if probability > 0]
+        self.actions = [action for action, _ in possible]
+        # The last action takes the rest, whatever the rounding.
+        self.cumulative = list(itertools.accumulate(probability for _, probability in possible[:-1]))
+
+    def action(self, uniform_number: float) -> int:
+        return self.actions[bisect.bisect_right(self.cumulative, uniform_number)]
+
+
+class Episode:
+    """Plays a state to its end. Iterating yields the player wherever one is to act, and plays `action` there.
+
+    >>> import random
+    >>> rng = random.Random(0)
+    >>> episode = Episode(pyspiel.load_game("kuhn_poker").new_initial_state(), rng.random)
+    >>> for player in episode:
+    ...     episode.action = rng.choice(episode.state.legal_actions())
+    >>> episode.state.is_terminal()
+    True
+
+    Args:
+        state: where it begins; turn-based. It is played on itself, not on a copy.
+        draw: gives uniform numbers, for chance.
+        inform: inform(state, player, action) is called before every move, those of chance included.
+        max_moves: the most moves; then an EpisodeTooLongError is raised.
+    """
+
+    __slots__ = ("_draw", "_inform", "_max_moves", "action", "state")
+
+    def __init__(
+        self,
+        state: pyspiel.State,
+        draw: Callable[[], float],
+        inform: Callable[[pyspiel.State, int, int], None] | None = None,
+        max_moves: int = DEFAULT_MAX_MOVES,
+    ):
+        self.state, self.action = state, -1
+        self._draw, self._inform, self._max_moves = draw, inform, max_moves
+
+    def __iter__(self) -> Iterator[int]:
+        state, draw, inform = self.state, self._draw, self._inform
+        for _ in range(self._max_moves):
+            player = state.current_player()
+            if player == _TERMINAL:
+                return
+            if player == _CHANCE:
+                action = Categorical(state.chance_outcomes()).action(draw())
+            else:
+                yield player
+                action = self.action
+            if inform is not None:
+                inform(state, player, action)
+            state.apply_action(action)
+        if not state.is_terminal():
+            raise EpisodeTooLongError(
+                f"an episode of {game_string(state.get_game())} was given up after {self._max_moves:,} moves, and is "
+                "not counted; max_moves bounds them"
+            )
+
+
+def play_episode(
+    game: pyspiel.Game,
+    everyone,
+    draw: Callable[[], float],
+    watch: Callable[[pyspiel.State, int, int], None] | None = None,
+) -> pyspiel.State:
+    """The end of an episode between all players.
+
+    Args:
+        game: the game, turn-based.
+        everyone: LiveOpponents that play as every player.
+        draw: gives uniform numbers, for chance and for policies.
+        watch: watch(state, player, action) is called at every decision, before the move.
+    """
+    state = game.new_initial_state()
+    everyone.restart(state)
+    episode = Episode(state, draw, everyone.inform)
+    for player in episode:
+        episode.action = everyone.move(state, draw())
+        if watch is not None:
+            watch(state, player, episode.action)
+    return state

@@ -1,0 +1,219 @@
+"""The other players, fixed: one behaviour for each, from whatever form OpenSpiel has it in."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+
+import pyspiel
+from open_spiel.python import policy as policy_lib, rl_agent
+from open_spiel.python.bots import policy as policy_bot
+
+from tmdp_spiel.core import validation
+from tmdp_spiel.openspiel.load_game import game_title, load_game
+from tmdp_spiel.openspiel.opponents.bots import bot_name, implements
+
+_ASKED_AGAIN = 4
+_TOLERANCE = 1e-6
+_COARSE_TOLERANCE = 0.02  # a few probabilities in bfloat16
+
+
+class NotAPolicyError(ValueError):
+    """An opponent's policy answers differently from query to query, or sees what its player cannot."""
+
+
+def uniform(game: pyspiel.Game) -> policy_lib.Policy:
+    """The policy that plays every legal action with the same probability.
+
+    Args:
+        game: anything that load_game takes.
+    """
+    return policy_lib.UniformRandomPolicy(load_game(game))
+
+
+def check_player(game: pyspiel.Game, player: int) -> int:
+    """The player's number, if the game has such a player."""
+    if not validation.is_whole(player) or not 0 <= player < game.num_players():
+        raise ValueError(f"{game_title(game)} has players 0 .. {game.num_players() - 1}; there is no player {player!r}")
+    return int(player)
+
+
+def state_key(state: pyspiel.State, player: int, game_type: pyspiel.GameType) -> str:
+    """The string that tells the player's information states apart, by OpenSpiel's own order of preference."""
+    if game_type.provides_information_state_string:
+        return state.information_state_string(player)
+    return state.observation_string(player)
+
+
+class FixedOpponents:
+    """The distribution that the players other than `player` follow at each of their states, checked as it is read.
+
+    opponent: one joint policy, or a mapping from player to policy. A policy is an OpenSpiel Python policy, a C++
+    policy, or a bot that exposes its policy. It is asked once per information state if it is a table, which can answer
+    in one way only, and twice otherwise: a search that answers differently the second time is no policy, and is
+    refused. One that says that it `depends_on_history`, more than the game's strings tell, is asked at every history.
+
+    every_history: ask what is no table at every history, and refuse a policy that looks at more than its player sees.
+    queries: instead, take the mean of the given number of answers at each information state.
+    """
+
+    def __init__(
+        self, game: pyspiel.Game, player: int, opponent, *, every_history: bool = False, queries: int | None = None
+    ):
+        others = [other for other in range(game.num_players()) if other != player]
+        if isinstance(opponent, Mapping):
+            missing = [other for other in others if other not in opponent]
+            if missing:
+                raise ValueError(f"opponents' policies are missing for player(s) {missing}; given: {list(opponent)}")
+            unknown = [other for other in opponent if other not in range(game.num_players())]
+            if unknown:
+                raise ValueError(
+                    f"opponents are given by the player's number, 0 .. {game.num_players() - 1}; there is no "
+                    f"{unknown[0]!r}"
+                )
+        sources = {other: opponent[other] if isinstance(opponent, Mapping) else opponent for other in others}
+        self._readers = {other: _reader(source, other) for other, source in sources.items()}
+        self.depending_on_history = {
+            other for other, source in sources.items() if getattr(source, "depends_on_history", False)
+        }
+        self._tables = {other for other, source in sources.items() if is_table(source)}
+        self._every_history = every_history and queries is None
+        self._queries = None if queries is None else validation.whole_number("queries", queries)
+        self._game_type = game.get_type()
+        self._distributions: dict[tuple[int, str], list[tuple[int, float]]] = {}
+        self._warned = False
+        self.text_size = 0  # characters of the keys held
+
+    def distribution(self, state: pyspiel.State) -> list[tuple[int, float]]:
+        """(action, probability) for every legal action of the opponent who is to act."""
+        other = state.current_player()
+        if other in self.depending_on_history:
+            return self.read(state)
+        key = (other, state_key(state, other, self._game_type))
+        distribution = self._distributions.get(key)
+        if distribution is None:
+            distribution = self._distributions[key] = self._settled(state, key[1])
+            self.text_size += len(key[1])
+        elif self._every_history and other not in self._tables:
+            again = self.read(state)
+            if _differ(distribution, again):
+                raise NotAPolicyError(
+                    f"player {other}'s policy looks at what the player cannot see: at its state {key[1]!r} it answers "
+                    f"{_brief(distribution)} after one history and {_brief(again)} after another. If it looks at the "
+                    "player's own past, which the strings of this game may forget, say so by depends_on_history = True"
+                )
+        return distribution
+
+    def _settled(self, state, key) -> list[tuple[int, float]]:
+        """The distribution at a state that is asked for the first time, once it is sure that there is one."""
+        other, first = state.current_player(), self.read(state)
+        if self._queries is not None:
+            answers = [first, *(self.read(state) for _ in range(self._queries - 1))]
+            return [(pairs[0][0], sum(chance for _, chance in pairs) / len(pairs)) for pairs in zip(*answers)]
+        if other not in self._tables:
+            again = self.read(state)
+            if _differ(first, again):
+                raise NotAPolicyError(
+                    f"player {other}'s answers change from query to query: at its state {key!r} {_brief(first)}, then "
+                    f"{_brief(again)}. That is a search, not a policy, and a tree of single answers would be that of "
+                    "another opponent. Play it live (exploit takes bots), or give queries=, the number of answers to "
+                    "average at each state: then nothing is exact"
+                )
+        return first
+
+    def answers_differently(self, state: pyspiel.State) -> bool:
+        """Whether answers at one state differ; a table is not asked."""
+        if state.current_player() in self._tables:
+            return False
+        first = self.read(state)
+        return any(_differ(first, self.read(state)) for _ in range(_ASKED_AGAIN))
+
+    def read(self, state: pyspiel.State) -> list[tuple[int, float]]:
+        """The same, asked again."""
+        other = state.current_player()
+        key = state_key(state, other, self._game_type)
+        where = f"at state {key!r} of player {other}"
+        legal = state.legal_actions()
+        try:
+            given = self._readers[other](state)
+        except (KeyError, IndexError, pyspiel.SpielError) as error:
+            raise ValueError(f"the opponent's policy is missing {where}, which it can reach ({error!r})") from error
+        except Exception as error:
+            raise ValueError(f"the opponent's policy fails {where}: {error!r}") from error
+        try:
+            given = {int(action): float(probability) for action, probability in dict(given).items()}
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"the opponent's policy answers {given!r} {where}; an answer is {{action: probability}}"
+            ) from None
+        if not given:
+            raise ValueError(f"the opponent's policy is missing {where}, which it can reach")
+        illegal = sorted(action for action in given if action not in legal and given[action] != 0)
+        if illegal:
+            raise ValueError(f"the opponent's policy plays illegal action(s) {illegal} {where}; legal are {legal}")
+        total = sum(given.values())
+        if not (abs(total - 1) < _COARSE_TOLERANCE and min(given.values()) >= 0):
+            raise ValueError(f"the opponent's probabilities {where} are not a distribution, sum {total}: {given}")
+        if abs(total - 1) > _TOLERANCE and not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"the opponent's probabilities sum to {total!r} {where}, as in single precision or less; they are "
+                "divided by their sum, here and elsewhere",
+                stacklevel=2,
+            )
+        return [(action, given.get(action, 0.0) / total) for action in legal]
+
+
+# Policies that look up an information state, or know only the legal actions: they answer in one way.
+_TABLES = (policy_lib.TabularPolicy, policy_lib.UniformRandomPolicy, pyspiel.TabularPolicy)
+
+
+def is_table(source) -> bool:
+    """Whether it can answer in one way only at an information state."""
+    return any(
+        isinstance(source, kind) and type(source).action_probabilities is kind.action_probabilities for kind in _TABLES
+    )
+
+
+def _differ(one: list[tuple[int, float]], other: list[tuple[int, float]]) -> bool:
+    """Whether two answers are not the same distribution."""
+    if [action for action, _ in one] != [action for action, _ in other]:
+        return True
+    return max(abs(a - b) for (_, a), (_, b) in zip(one, other)) > _TOLERANCE
+
+
+def _brief(distribution: list[tuple[int, float]]) -> str:
+    return "{" + ", ".join(f"{action}: {probability:.4g}" for action, probability in distribution) + "}"
+
+
+def _reader(source, player: int):
+    """A function from a state to {action: probability}."""
+    if isinstance(source, policy_lib.Policy):
+        return lambda state: source.action_probabilities(state, player)
+    if isinstance(source, pyspiel.Policy):
+        return source.action_probabilities
+    if isinstance(source, policy_bot.PolicyBot):
+        return _reader(source._policy, player)  # step_with_policy of this bot fails where it only plays action 0
+    if isinstance(source, pyspiel.Bot):
+        return _bot_reader(source, player)
+    if isinstance(source, rl_agent.AbstractAgent):
+        raise TypeError(
+            f"player {player}'s policy is an agent, {type(source).__name__}; give ts.exploit the agent itself, or make "
+            "a policy of it with open_spiel.python.rl_agent_policy.RLAgentPolicy"
+        )
+    raise TypeError(
+        f"player {player}'s policy must be an OpenSpiel policy or a bot that provides its policy, not "
+        f"{type(source).__name__}; for several opponents pass one joint policy or a mapping from player to policy"
+    )
+
+
+def _bot_reader(bot: pyspiel.Bot, player: int):
+    """Bots in C++ tell their policy by get_policy; OpenSpiel's own bots in Python only by step_with_policy."""
+    if type(bot).step_with_policy is not pyspiel.Bot.step_with_policy and not implements(bot, "get_policy"):
+        return lambda state: dict(bot.step_with_policy(state)[0])
+    if not bot.provides_policy():
+        raise ValueError(
+            f"the bot for player {player} does not expose its policy ({bot_name(bot)}.provides_policy() is False); its "
+            "Tree MDP is unknown, but it can be learned against by playing"
+        )
+    return lambda state: dict(bot.get_policy(state))

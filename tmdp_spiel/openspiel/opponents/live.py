@@ -1,0 +1,159 @@
+"""The other players at a live table: policies that are asked, and bots that are played with."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+
+import pyspiel
+from open_spiel.python import policy as policy_lib
+
+from tmdp_spiel.openspiel.load_game import game_string
+from tmdp_spiel.openspiel.opponents.bots import as_bot, bot_name
+from tmdp_spiel.openspiel.opponents.episode import Categorical
+from tmdp_spiel.openspiel.opponents.fixed import FixedOpponents, state_key, uniform
+
+_MOST_REMEMBERED = 1_000_000
+
+
+class OpponentError(RuntimeError):
+    """An opponent failed in the middle of an episode.
+
+    result: of exploit, what was certified before; None elsewhere.
+    """
+
+    def __init__(self, message: str, result=None):
+        super().__init__(message)
+        self.result = result
+
+
+class AnswersChangeError(OpponentError):
+    """A policy was found to answer differently when it is asked again, after its answers were taken for settled."""
+
+
+class LiveOpponents:
+    """Moves for the players other than `player`; if that is None, for those of the mapping `opponent`.
+
+    opponent: a policy or a bot for all of them, or a mapping from player to policy or bot. A policy, in any form that
+    OpenSpiel has, is asked at every information state that is visited, and its answer remembered; unless it answers
+    differently when it is asked again at its first state, as a search does: then it is asked at every visit, and so are
+    all of them with asked_every_time. If that is found only at a later state, after other answers were remembered, it
+    is an AnswersChangeError. A bot needs no more than step(); restart_at (or else restart) and inform_action are called
+    where it implements them. A bot that plays several players is one bot.
+    """
+
+    def __init__(self, game: pyspiel.Game, player: int | None, opponent, *, asked_every_time: bool = False):
+        everyone = range(game.num_players())
+        others = sorted(opponent) if player is None else [other for other in everyone if other != player]
+        given = opponent if isinstance(opponent, Mapping) else dict.fromkeys(others, opponent)
+        missing = [other for other in others if other not in given]
+        if missing:
+            raise ValueError(f"opponents are missing for player(s) {missing}; given: {sorted(given)}")
+        self.bots = {other: as_bot(given[other]) for other in others if is_bot(given[other])}
+        self._names = {other: bot.name for other, bot in self.bots.items()}
+        self._names |= {other: bot_name(given[other]) for other in others if other not in self.bots}
+        self._told = {id(bot.inner): other for other, bot in self.bots.items()}  # a bot that plays several is told once
+        policies = {other: uniform(game) if other in self.bots else given[other] for other in others}
+        self._policies = FixedOpponents(game, -1, {**dict.fromkeys(everyone, uniform(game)), **policies})
+        self.at_random = {  # who need not be asked
+            other
+            for other, policy in policies.items()
+            if other not in self.bots and isinstance(policy, policy_lib.UniformRandomPolicy)
+        }
+        self._game, self._game_type = game, game.get_type()
+        self._draws: dict[tuple[int, str], Categorical] = {}
+        # Whose answers change from query to query.
+        self.changing: set[int] = set(others) - set(self.bots) - self.at_random if asked_every_time else set()
+
+    @property
+    def all_known(self) -> bool:
+        """Whether every other player's policy is known."""
+        return not self.bots and not self.changing
+
+    def restart(self, state: pyspiel.State) -> None:
+        """A new episode begins."""
+        for player in self._told.values():
+            with self.naming(player, state):
+                self.bots[player].restart_at(state)
+
+    def inform(self, state: pyspiel.State, actor: int, action: int) -> None:
+        """Tells the other bots of an action that is about to be taken."""
+        acting = self.bots[actor].inner if actor in self.bots else None
+        for player in self._told.values():
+            bot = self.bots[player]
+            if bot.listens and bot.inner is not acting:
+                with self.naming(player, state):
+                    bot.inform_action(state, actor, action)
+
+    def draw(self, state: pyspiel.State) -> Categorical:
+        """The distribution of the player who is to act, whose policy is known."""
+        other = state.current_player()
+        if other in self.at_random:
+            legal = state.legal_actions()
+            return Categorical([(action, 1.0 / len(legal)) for action in legal])
+        if other in self.changing or other in self._policies.depending_on_history:
+            return self._ask(state, other)
+        key = (other, state_key(state, other, self._game_type))
+        draw = self._draws.get(key)
+        if draw is None:
+            if len(self._draws) >= _MOST_REMEMBERED:
+                self._draws.clear()
+            draw = self._ask(state, other)
+            with self.naming(other, state):
+                changes = self._policies.answers_differently(state)
+            if changes and self._draws:
+                raise AnswersChangeError(
+                    f"player {other} ({self._names[other]}) is a policy whose answers change from query to query: "
+                    f"first seen after the moves {state.history()} of {game_string(self._game)}, when "
+                    f"{len(self._draws):,} answers at other states had been taken for settled. What was learned before "
+                    "is not of one policy. Begin again with asked_every_time=True, or give a bot"
+                )
+            if changes:
+                self.changing.add(other)
+                return draw
+            self._draws[key] = draw
+        return draw
+
+    def _ask(self, state: pyspiel.State, other: int) -> Categorical:
+        with self.naming(other, state):
+            return Categorical(self._policies.read(state))
+
+    def move(self, state: pyspiel.State, uniform_number: float) -> int:
+        """The action of the player who is to act."""
+        other = state.current_player()
+        if other in self.at_random:
+            legal = state.legal_actions()
+            return legal[int(uniform_number * len(legal))]
+        if other not in self.bots:
+            return self.draw(state).action(uniform_number)
+        with self.naming(other, state):
+            action = self.bots[other].step(state)
+        self.check_legal(state, other, action)
+        return int(action)
+
+    def check_legal(self, state: pyspiel.State, other: int, action) -> None:
+        """Raises an error if the player's answer is not a legal action."""
+        legal = state.legal_actions()
+        if isinstance(action, bool) or action not in legal:
+            raise OpponentError(
+                f"player {other} ({self._names[other]}) answered {action!r} after the moves {state.history()} of "
+                f"{game_string(self._game)}; legal are {legal}"
+            )
+
+    @contextlib.contextmanager
+    def naming(self, other: int, state: pyspiel.State):
+        """What goes wrong with a player is said together with who it is and where."""
+        try:
+            yield
+        except Exception as error:
+            raise OpponentError(
+                f"player {other} ({self._names[other]}) failed after the moves {state.history()} of "
+                f"{game_string(self._game)}: {error!r}"
+            ) from error
+
+
+def is_bot(source) -> bool:
+    """Whether it can only be played with: a bot of OpenSpiel, or anything else with step() and no policy."""
+    if isinstance(source, (policy_lib.Policy, pyspiel.Policy)):
+        return False
+    return isinstance(source, pyspiel.Bot) or hasattr(source, "step")

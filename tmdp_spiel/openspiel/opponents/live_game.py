@@ -1,0 +1,452 @@
+"""Episodes against opponents who are played with, through the game itself, on a lazy tree.
+
+An episode costs what the game and the opponents cost: the learner is asked only at the states that it comes to, and
+nothing is done over the whole tree. The first moves of most episodes are old acquaintances: histories that were met
+before are remembered, with what can happen there, and are walked through without asking the game again. A history is
+remembered when it is met for the second time, one in every episode, up to a limit. (Not against bots, who have to be
+shown every state, nor where the game draws its chance events itself.)
+"""
+
+from __future__ import annotations
+
+import random
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyspiel
+
+from tmdp_spiel.algorithms.path_learner import PathLearner
+from tmdp_spiel.core import validation
+from tmdp_spiel.openspiel.grow_tree import grow_tree
+from tmdp_spiel.openspiel.infostates import warn_imperfect_recall
+from tmdp_spiel.openspiel.load_game import game_string, load_game
+from tmdp_spiel.openspiel.opponents.episode import DEFAULT_MAX_MOVES, Categorical, Episode, EpisodeTooLongError
+from tmdp_spiel.openspiel.opponents.fixed import check_player, state_key, uniform
+from tmdp_spiel.openspiel.opponents.live import AnswersChangeError, LiveOpponents, OpponentError
+from tmdp_spiel.openspiel.opponents.parallel import ExecutorOpponents, generator_of, play_round
+from tmdp_spiel.openspiel.opponents.record import Recorder
+from tmdp_spiel.openspiel.opponents.seeding import CHANCE, derived_seed
+from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, InfostateTree
+from tmdp_spiel.trees.lazy_tree import OUTSIDE, ROOT, LazyTree
+
+_MOST_REMEMBERED = 100_000
+_CHANCE, _TERMINAL = int(pyspiel.PlayerId.CHANCE), int(pyspiel.PlayerId.TERMINAL)
+_OWN, _DRAWN, _END = range(3)
+_MET = False
+_ON_ERROR = ("raise", "skip", "stop")
+
+__all__ = ["EpisodeTooLongError", "LiveGame", "OpponentError"]
+
+
+class _Remembered:
+    """A history that was met before: who is to move, and what comes after each move as far as it was met.
+
+    after: by move, what is remembered; _MET if it was met once, None if not at all
+    sequence: the last own sequence;  number: the own state;  cumulative: of a draw;  value: the return at the end
+    """
+
+    __slots__ = ("actions", "after", "cumulative", "kind", "number", "sequence", "state", "value")
+
+    actions: Sequence[int]
+    after: list[_Remembered | bool | None]
+    cumulative: list[float]
+    kind: int
+    number: int
+    sequence: int
+    state: pyspiel.State
+    value: float
+
+
+def _largest_round(in_flight: int, episodes: int) -> int:
+    """Rounds are short at first, when every episode teaches much, and long enough later to keep all workers busy."""
+    return max(8, in_flight // 4, min(4 * in_flight, episodes // 4))
+
+
+class LiveGame:
+    """A game, a player, and fixed opponents as the other players: learners play here, and plans are measured.
+
+    Args:
+        game: anything that load_game takes.
+        player: the player that learns.
+        opponent: a policy or a bot, or a mapping from player to policy or bot; see LiveOpponents.
+        tree: the tree that grows, made by grow_tree; a new one if not given.
+        seed: of chance, of the opponents' policies, and of own moves outside the tree.
+        max_moves: the most moves of an episode; a longer one is given up, and an error says so.
+        rounds: ExecutorOpponents or BatchedPolicy, to play many episodes at once; the opponent is then asked there, and
+        `opponent`
+            is not needed.
+        on_error: what to do if an opponent fails. "raise": its error is raised, and the episode is not counted. "skip":
+            the episode counts as the worst that could have been, for a response that is measured the least return, for
+            an upper bound the largest; `failures` counts them, and `first_error` is the first. "stop": as "skip", and
+            no more episodes are played.
+        asked_every_time: policies are asked at every visit, and their answers are not remembered.
+    """
+
+    mdp = None  # nothing is known but the game
+
+    def __init__(
+        self,
+        game,
+        player: int,
+        opponent,
+        *,
+        tree: InfostateTree | None = None,
+        seed: int = 0,
+        max_moves: int = DEFAULT_MAX_MOVES,
+        rounds=None,
+        on_error: str = "raise",
+        asked_every_time: bool = False,
+    ):
+        self.game = game = load_game(game)
+        self.player = check_player(game, player)
+        self.tree: InfostateTree = self._checked_tree(tree)
+        self._view = self._view_of_tree()
+        if on_error not in _ON_ERROR:
+            raise ValueError(f"on_error must be one of {', '.join(map(repr, _ON_ERROR))}, not {on_error!r}")
+        self.on_error, self.failures = on_error, 0
+        self.first_error: OpponentError | None = None
+        self.opponents = LiveOpponents(
+            game, self.player, uniform(game) if rounds is not None else opponent, asked_every_time=asked_every_time
+        )
+        self._rounds, self._seed, self._begun = rounds, seed, 0
+        self.max_moves = validation.whole_number("max_moves", max_moves)
+        self._game_type = game.get_type()
+        self._random = random.Random(derived_seed(seed, CHANCE))
+        self._number_remembered = 0
+        draws_openly = self._game_type.chance_mode != pyspiel.GameType.ChanceMode.SAMPLED_STOCHASTIC
+        if isinstance(rounds, ExecutorOpponents) and not draws_openly:
+            raise ValueError(
+                f"{game_string(game)} draws its chance events itself, so that workers cannot play a history again"
+            )
+        self._remembers = draws_openly and self.opponents.all_known
+        self._start: _Remembered | None = None
+        # Called after each episode that was learned from; see DriftTest.see.
+        self.watch: Callable[[int, float, bool, int], None] | None = None
+
+    def _checked_tree(self, tree: InfostateTree | None) -> InfostateTree:
+        tree = grow_tree(self.game, self.player) if tree is None else tree
+        if not isinstance(tree, LazyTree) or tree.player != self.player:
+            raise ValueError(f"live play needs a tree from grow_tree for player {self.player}, not {tree!r}")
+        return tree
+
+    def _view_of_tree(self) -> Any:
+        """The tree as an episode needs it: first_of, find, get_or_add and so on, with sequence 0 as its root."""
+        return self.tree
+
+    # An episode -----------------------------------------------------------------------------------------------------
+
+    def _episode(self, choose, known: int, get_or_add):
+        """Plays one episode: (the last own sequence in the tree, the utility, whether it left the tree).
+
+        The utility is None if an opponent failed and on_error is not "raise".
+        choose(number): the action index at a state below `known`; at others, and outside, own moves are uniform.
+        get_or_add(sequence, string, legal): the number of a state, OUTSIDE if it is not in the tree.
+        """
+        node, draw, first_of = self._start, self._random.random, self._view.first_of
+        if node is None:
+            state = self.game.new_initial_state()
+            if self._remembers:
+                self._start = self._remembered(state.clone(), ROOT)
+            return self._walk(state, ROOT, choose, known, get_or_add)
+        remembers = self._number_remembered < _MOST_REMEMBERED
+        while True:
+            kind = node.kind
+            if kind == _DRAWN:
+                index = bisect_right(node.cumulative, draw())
+                sequence = node.sequence
+            elif kind == _OWN:
+                number = node.number
+                if number >= known:  # remembered, but of a learner that has not been here
+                    return self._walk(node.state.clone(), node.sequence, choose, known, get_or_add)
+                index = choose(number)
+                sequence = first_of[number] + index
+            else:
+                return node.sequence, node.value, False
+            after = node.after[index]
+            if not isinstance(after, _Remembered):
+                state = node.state.child(node.actions[index])
+                found = None
+                if after is None:
+                    node.after[index] = _MET
+                elif remembers:
+                    remembers = False
+                    found = self._remembered(state, sequence)
+                if found is None:
+                    return self._walk(state, sequence, choose, known, get_or_add)
+                after = node.after[index] = found
+            node = after
+
+    def _remembered(self, state: pyspiel.State, sequence: int) -> _Remembered | None:
+        """As _remember; None also if a player fails there, which it will when it is asked in the episode."""
+        try:
+            return self._remember(state, sequence)
+        except AnswersChangeError:
+            raise
+        except OpponentError:
+            return None
+
+    def _remember(self, state: pyspiel.State, sequence: int) -> _Remembered | None:
+        """A new acquaintance; None if it is an own state that is not in the tree."""
+        node = _Remembered()
+        node.sequence, node.state = sequence, state
+        actor = state.current_player()
+        if actor == self.player:
+            node.kind, node.actions = _OWN, tuple(state.legal_actions())
+            node.number = self._view.find(sequence, state_key(state, actor, self._game_type), node.actions)
+            if node.number == OUTSIDE:
+                return None
+        elif actor == _TERMINAL:
+            node.kind, node.value, node.state = _END, state.player_return(self.player), None
+        else:
+            drawn = Categorical(state.chance_outcomes()) if actor == _CHANCE else self.opponents.draw(state)
+            if actor in self.opponents.changing:
+                return None
+            node.kind, node.actions, node.cumulative = _DRAWN, drawn.actions, drawn.cumulative
+        if node.kind != _END:
+            node.after = [None] * len(node.actions)
+        self._number_remembered += 1
+        return node
+
+    def _walk(self, state: pyspiel.State, sequence: int, choose, known: int, get_or_add):
+        """The rest of an episode, through the game. At most new_states states are added to the tree."""
+        player, opponents, draw, game_type = self.player, self.opponents, self._random.random, self._game_type
+        outside, left, last_new = False, False, known + self._view.new_states - 1
+        at_random = opponents.at_random
+        episode = Episode(state, draw, opponents.inform if opponents.bots else None, self.max_moves)
+        try:
+            opponents.restart(state)  # bots are told of whole episodes: no history is remembered then
+            for actor in episode:
+                if actor == player and not outside:
+                    legal = state.legal_actions()
+                    number = get_or_add(sequence, state_key(state, player, game_type), tuple(legal))
+                    if number == OUTSIDE:
+                        outside = left = True
+                        index = int(draw() * len(legal))
+                    else:
+                        index = choose(number) if number < known else int(draw() * len(legal))
+                        sequence = self._view.first_of[number] + index
+                        outside = number >= last_new
+                    episode.action = legal[index]
+                elif actor == player or actor in at_random:
+                    left = left or actor == player
+                    legal = state.legal_actions()
+                    episode.action = legal[int(draw() * len(legal))]
+                else:
+                    episode.action = opponents.move(state, draw())
+        except OpponentError as error:
+            self._note_failure(error)
+            return sequence, None, left
+        return sequence, state.player_return(player), left
+
+    def _note_failure(self, error: OpponentError) -> None:
+        """Counts an episode in which an opponent failed, or raises the error."""
+        if self.on_error == "raise" or isinstance(error, AnswersChangeError):
+            raise error
+        self.failures += 1
+        self.first_error = self.first_error or error
+
+    @property
+    def _has_stopped(self) -> bool:
+        return self.on_error == "stop" and self.failures > 0
+
+    @property
+    def generator(self) -> dict:
+        """Where the draws of chance, of policies and of own moves outside the tree are; for a file."""
+        return {"random": np.array(self._random.getstate()[1], np.uint32), "begun": self._begun}
+
+    @generator.setter
+    def generator(self, state: dict) -> None:
+        self._random.setstate((3, tuple(state["random"].tolist()), None))
+        self._begun = state["begun"]
+
+    # Many episodes --------------------------------------------------------------------------------------------------
+
+    def play(self, learner: PathLearner, number: int) -> int:
+        """Lets the learner play and learn; returns how many episodes it played.
+
+        Should an opponent fail, the error says who, where and how, unless on_error says otherwise; its episode is not
+        counted (in rounds, none of its round), and the learner, which has learned from the episodes before, can
+        continue. A policy whose answers turn out to change, after episodes in which they were remembered, is an error
+        too (AnswersChangeError): what was learned of it is not of one policy.
+        """
+        if learner.tree is not self.tree:
+            raise ValueError(f"the learner was made for another tree: {learner.tree!r}, not {self.tree!r}")
+        learner.grow()
+        played = self._play_one_by_one(learner, number) if self._rounds is None else self._play_rounds(learner, number)
+        if self._view.names.ambiguous:
+            warn_imperfect_recall(self.game, self.player)
+        return played
+
+    def _play_one_by_one(self, learner: PathLearner, number: int) -> int:
+        tree, draw = self._view, self._random.random
+        choose, known = learner.action_selector(draw), tree.num_states
+        for played in range(number):
+            if learner.stopped or self._has_stopped:
+                return played
+            ended_on, utility, left = self._episode(choose, known, tree.get_or_add)
+            known_before = known
+            tree.end(ended_on)
+            if tree.num_states > known:
+                learner.grow()
+                choose, known = learner.action_selector(draw), tree.num_states
+            self._teach(learner, ended_on, utility, left, known_before)
+        return number
+
+    def _sequence_in_tree(self, sequence: int) -> int:
+        """The number that the tree gives a sequence of the view."""
+        return sequence
+
+    def _teach(self, learner: PathLearner, ended_on: int, utility: float | None, left: bool, known: int) -> None:
+        """Lets the learner, and whoever watches, learn from an episode; known: the states when it began."""
+        if utility is None:
+            value = 0.0
+            learner.observe_failed(ended_on, left)
+        else:
+            value = self.tree.to_return(utility)
+            learner.observe(ended_on, value, left)
+        if self.watch is not None:
+            self.watch(ended_on, value, left, known)
+
+    @property
+    def in_rounds(self) -> bool:
+        """Whether many episodes are played at once."""
+        return self._rounds is not None
+
+    def close(self) -> None:
+        """Ends what was started to play many episodes at once."""
+        if self._rounds is not None:
+            self._rounds.close()
+
+    # In rounds ------------------------------------------------------------------------------------------------------
+
+    @property
+    def least_piece(self) -> int:
+        """The fewest episodes to ask for at once: in rounds, enough to keep the workers busy."""
+        return 1 if self._rounds is None else _largest_round(self._rounds.in_flight, 0)
+
+    def _play_rounds(self, learner: PathLearner, number: int) -> int:
+        if not learner.plays_in_rounds:
+            from tmdp_spiel.algorithms.catalogue import names_of
+
+            raise TypeError(
+                f"{type(learner).__name__} plays a mixed policy that changes with every episode; in rounds only "
+                f"learners that settle what they play beforehand can learn: "
+                f"{names_of(lambda kind: getattr(kind, 'plays_in_rounds', False))}"
+            )
+        played = 0
+        while played < number and not learner.stopped and not self._has_stopped:
+            size = min(number - played, _largest_round(self._rounds.in_flight, learner.episodes))
+            # As the learner is now: none of the episodes of this round is learned from before all of them have ended.
+            known = self._view.num_states
+            for sequence, steps, utility, _ in self._round(learner.action_selectors(size), known, size):
+                ended_on, left = self._settle(sequence, steps)
+                self._view.end(ended_on)
+                learner.grow()
+                self._teach(learner, ended_on, utility, left, known)
+            played += size
+        return played
+
+    def _round(self, action_selectors, known: int, number: int) -> list:
+        first, self._begun = self._begun, self._begun + number
+        generators = [generator_of(self._seed, episode) for episode in range(first, first + number)]
+        draws = [generator.random for generator in generators]
+        return play_round(self._rounds, [self._moves(action_selectors(draw), known, draw) for draw in draws])
+
+    def _moves(self, choose, known: int, draw):
+        """One episode of a round, as a generator: see play_round.
+
+        Returns its last own sequence in the tree, what came after that, its utility and its history. What came after:
+        the (string, legal actions, index) of own states that are not in the tree, as far as they may be added.
+        """
+        state, sequence, inside = self.game.new_initial_state(), ROOT, True
+        steps: list[tuple[str, tuple[int, ...], int]] = []
+        player, tree, game_type = self.player, self._view, self._game_type
+        episode = Episode(state, draw, max_moves=self.max_moves)
+        for actor in episode:
+            if actor == player:
+                legal = tuple(state.legal_actions())
+                index = None
+                if inside or len(steps) <= tree.new_states:
+                    string = state_key(state, player, game_type)
+                    number = tree.find(sequence, string, legal) if inside else OUTSIDE
+                    inside = 0 <= number < known
+                    if inside:
+                        index = choose(number)
+                        sequence = tree.first_of[number] + index
+                if index is None:
+                    index = int(draw() * len(legal))
+                    if len(steps) <= tree.new_states:
+                        steps.append((string, legal, index))
+                episode.action = legal[index]
+                continue
+            try:
+                episode.action = yield state, draw()
+                self.opponents.check_legal(state, actor, episode.action)
+            except OpponentError as error:
+                self._note_failure(error)
+                return sequence, steps, None, state.history()
+        return sequence, steps, state.player_return(player), state.history()
+
+    def _settle(self, sequence: int, steps: list) -> tuple[int, bool]:
+        """Adds what an episode of a round has met to the tree: (its last own sequence there, whether it left it)."""
+        tree, added = self._view, 0
+        for at, (string, legal, index) in enumerate(steps):
+            states = tree.num_states
+            number = (
+                tree.get_or_add(sequence, string, legal)
+                if at < tree.new_states and added < tree.new_states
+                else OUTSIDE
+            )
+            if number == OUTSIDE:
+                return sequence, True
+            added += tree.num_states - states
+            sequence = tree.first_of[number] + index
+        return sequence, False
+
+    def measure(self, plan: np.ndarray, number: int, recorder: Recorder | None = None) -> np.ndarray:
+        """Returns in [0, 1] of fresh episodes of a plan, as recommend() gives it; uniform where it does not go.
+
+        An episode in which an opponent failed counts as 0, if on_error is not "raise". recorder: records the episodes.
+        """
+        choose, known = self._follow(np.asarray(plan))
+        if self._rounds is not None:
+            ended = self._round(lambda draw: choose, known, number)
+        else:
+            ended = []
+            while len(ended) < number and not self._has_stopped:
+                ended.append(self._measured_episode(choose, known, recorder is not None and recorder.wants_history))
+        lowest = self.tree.min_utility
+        utilities = [lowest if utility is None else utility for _, _, utility, _ in ended]
+        if recorder is not None:
+            for (sequence, _, _, history), utility in zip(ended, utilities):
+                recorder.add(self._sequence_in_tree(sequence), utility, history)
+        return np.array([self.tree.to_return(utility) for utility in utilities])
+
+    def _measured_episode(self, choose, known: int, with_history: bool) -> tuple:
+        history = None
+        if with_history:
+            state = self.game.new_initial_state()
+            sequence, utility, _ = self._walk(state, ROOT, choose, known, self._view.find)
+            history = state.history()
+        else:
+            sequence, utility, _ = self._episode(choose, known, self._view.find)
+        return sequence, (), utility, history
+
+    def _follow(self, plan: np.ndarray):
+        """A function that plays the plan at states of the tree, and the number of states that it is for."""
+        tree, draw = self.tree, self._random.random
+        if np.issubdtype(plan.dtype, np.integer):
+            return memoryview(np.ascontiguousarray(plan, PLAN_DTYPE).data).__getitem__, len(plan)
+        first = tree.first_sequence
+        known = int(np.searchsorted(first, len(plan), "right")) - 1
+        draws: dict[int, Categorical] = {}
+
+        def choose(state: int) -> int:
+            drawn = draws.get(state)
+            if drawn is None:
+                drawn = draws[state] = Categorical(list(enumerate(plan[first[state] : first[state + 1]].tolist())))
+            return drawn.action(draw())
+
+        return choose, known

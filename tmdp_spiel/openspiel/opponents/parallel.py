@@ -1,0 +1,294 @@
+"""Many episodes at once, for opponents who are slow to answer or answer many questions as fast as one.
+
+Episodes are played in rounds. In a round the learner does not change: it is read at the states that the episodes come
+to, and it takes the episodes in when all of them have ended, in the order in which they were begun. So what an episode
+does depends only on the rounds before it and on its own draws, never on how long an answer took; bounds stay right
+(docs/theory.md, section 9), and with the same seed the same episodes are played whatever the number of workers.
+
+While they wait for an opponent, episodes are set aside. An answer comes from an executor, on which the opponents think
+about several episodes at once, or from a policy that is asked about many states in one call.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import inspect
+import os
+import pickle
+import random
+import threading
+import uuid
+from collections.abc import Callable, Generator, Iterator, Mapping
+from typing import Any
+
+import pyspiel
+
+from tmdp_spiel.openspiel.load_game import load_game
+from tmdp_spiel.openspiel.opponents.episode import Categorical
+from tmdp_spiel.openspiel.opponents.fixed import state_key
+from tmdp_spiel.openspiel.opponents.live import LiveOpponents, OpponentError
+from tmdp_spiel.openspiel.opponents.seeding import (
+    CHANCE,
+    WORKERS,
+    derived_seed,
+    fresh_entropy,
+    has_hidden_state,
+    reseed,
+    reseed_global_generators,
+)
+
+_ATTEMPTS = 3  # at an answer whose worker dies
+_local = threading.local()
+
+
+class ExecutorOpponents:
+    """Opponents who think on an executor: each question is a history, which a worker plays again and answers.
+
+    Args:
+        executor: a concurrent.futures executor, a number of processes, or a function that makes an executor. In the
+            last two cases an executor whose workers die is replaced, and their questions are asked again.
+        opponent: as for LiveOpponents, if it can be pickled.
+        make_opponent: a function of the game, or of the game and a `seed`, that can be pickled and makes the opponent;
+            for those that cannot be.
+        in_flight: how many episodes may wait for an answer at once.
+        seconds: the longest that an answer may take.
+        seed: of the run; mixed into the random numbers of the workers.
+
+    A worker makes the opponents once. A bot is told of the history before every move, as if the episode had just come
+    there: what it has drawn for itself earlier in the episode is not kept. Episodes are independent only if every
+    worker has random numbers of its own: it reseeds the global generators of its process (unless that is the process of
+    the caller) and the generators that it finds in the opponents, and refuses bots in C++ made without `seed`.
+    """
+
+    def __init__(
+        self,
+        executor,
+        opponent=None,
+        *,
+        make_opponent=None,
+        in_flight: int = 64,
+        seconds: float | None = None,
+        seed: int = 0,
+    ):
+        try:
+            self._payload = pickle.dumps((opponent, make_opponent, seed, os.getpid()))
+        except Exception as error:
+            raise ValueError(
+                f"the opponent cannot be sent to the workers of an executor ({error!r}); give make_opponent, a "
+                "function of the game at the top level of a module, which makes it there"
+            ) from error
+        self._executor: Any = executor
+        self._make: Callable | None = None
+        if isinstance(executor, int):
+            self._executor, self._make = None, lambda: concurrent.futures.ProcessPoolExecutor(executor)
+        elif not isinstance(executor, concurrent.futures.Executor):
+            self._executor, self._make = None, executor
+        self._token = uuid.uuid4().hex
+        self.in_flight, self.seconds = in_flight, seconds
+        self._waiting: dict[concurrent.futures.Future, tuple[int, pyspiel.State, int, float]] = {}
+
+    def ask(self, key, state: pyspiel.State, uniform: float, attempt: int = 1) -> None:
+        """Asks for the action at a state; key: whose it is."""
+        if self._executor is None and self._make is not None:
+            self._executor = self._make()
+        player = state.current_player()
+        question = (self._token, self._payload, str(state.get_game()), player, state.history(), uniform)
+        try:
+            answer = self._executor.submit(_answer, *question)
+        except concurrent.futures.BrokenExecutor:
+            self._renew()
+            answer = self._executor.submit(_answer, *question)
+        self._waiting[answer] = key, state, attempt, uniform
+
+    def answers(self) -> Iterator[tuple[int, int | OpponentError]]:
+        """Waits for the next answers: (whose, the action, or the error of an opponent that failed)."""
+        done, _ = concurrent.futures.wait(self._waiting, self.seconds, concurrent.futures.FIRST_COMPLETED)
+        if not done:
+            key, state, *_ = next(iter(self._waiting.values()))
+            raise OpponentError(
+                f"player {state.current_player()} has not answered within {self.seconds} s after the moves "
+                f"{state.history()} of {state.get_game()}. The episodes of this round are not counted"
+            )
+        for answer in done:
+            key, state, attempt, uniform = self._waiting.pop(answer)
+            try:
+                action = answer.result()
+            except OpponentError as error:
+                yield key, error
+            except concurrent.futures.BrokenExecutor as error:
+                if self._make is None or attempt == _ATTEMPTS:
+                    raise OpponentError(
+                        f"the executor broke ({error!r}) while player {state.current_player()} was thinking after the "
+                        f"moves {state.history()}; the episodes of this round are not counted"
+                    ) from error
+                self._renew()
+                self.ask(key, state, uniform, attempt + 1)
+            except Exception as error:
+                raise OpponentError(
+                    f"player {state.current_player()} could not be asked on the executor: {error!r}. The episodes of "
+                    "this round are not counted"
+                ) from error
+            else:
+                yield key, action
+
+    def _renew(self) -> None:
+        """A new executor in the place of one that is broken."""
+        if self._make is None:
+            raise OpponentError("the executor is broken; give a number of processes to have it recreated")
+        try:
+            self._executor.submit(int)
+        except concurrent.futures.BrokenExecutor:
+            self._executor = self._make()
+
+    def give_up(self) -> None:
+        """Forgets all questions; an executor of its own is shut down, and with it whoever hangs."""
+        if self._make is None:
+            for answer in self._waiting:
+                answer.cancel()
+        elif self._executor is not None:
+            for process in list((getattr(self._executor, "_processes", None) or {}).values()):
+                process.kill()
+            self._executor.shutdown(wait=False)
+            self._executor = None
+        self._waiting.clear()
+
+    def close(self) -> None:
+        """Ends an executor of its own."""
+        if self._make is not None and self._executor is not None:
+            self._executor.shutdown()
+            self._executor = None
+
+
+def _answer(token: str, payload: bytes, game_string: str, player: int, history: list[int], uniform: float) -> int:
+    """The action of an opponent after a history; runs in a worker."""
+    made: Any = getattr(_local, "made", None)
+    if made is None or made[0] != token:
+        game = load_game(game_string)
+        made = _local.made = token, game, _opponents_of_worker(game, payload), {}
+    _, game, everyone, opponents_of = made
+    opponents = opponents_of.get(player)
+    if opponents is None:
+        alone = everyone[player] if isinstance(everyone, Mapping) else everyone
+        opponents = opponents_of[player] = LiveOpponents(game, None, {player: alone})
+    state = game.new_initial_state()
+    opponents.restart(state)
+    for action in history:
+        opponents.inform(state, state.current_player(), action)
+        state.apply_action(action)
+    return opponents.move(state, uniform)
+
+
+def _opponents_of_worker(game: pyspiel.Game, payload: bytes):
+    """The opponents, with random numbers that no other worker has."""
+    opponent, make_opponent, run_seed, caller = pickle.loads(payload)
+    seed = derived_seed(run_seed, WORKERS, fresh_entropy())
+    if os.getpid() != caller:
+        reseed_global_generators(seed)
+    takes_seed = False
+    if make_opponent is not None:
+        takes_seed = "seed" in inspect.signature(make_opponent).parameters
+        opponent = make_opponent(game, seed=derived_seed(seed, 0, bits=31)) if takes_seed else make_opponent(game)
+    reseed(opponent, seed)
+    if not takes_seed and has_hidden_state(opponent):
+        raise OpponentError(
+            "the opponent is or holds a bot in C++, whose random numbers cannot be seeded from outside: workers would "
+            "repeat each other's draws. Let make_opponent be a function of the game and a `seed`, and make the bot "
+            "with that seed"
+        )
+    return opponent
+
+
+class BatchedPolicy:
+    """A policy that is asked about many states in one call, and remembered.
+
+    action_probabilities_of: a function from a list of states to a list of {action: probability}, or to an array with a
+    row for each state and a column for each action of the game. in_flight: how many episodes may wait for it at once.
+    """
+
+    _MOST_REMEMBERED = 1_000_000
+
+    def __init__(self, game: pyspiel.Game, action_probabilities_of: Callable, *, in_flight: int = 256):
+        self._of, self._game_type, self.in_flight = action_probabilities_of, game.get_type(), in_flight
+        self._draws: dict[tuple[int, str], Categorical] = {}
+        self._waiting: list[tuple[int, tuple[int, str], pyspiel.State, float]] = []
+
+    def ask(self, key, state: pyspiel.State, uniform: float) -> None:
+        player = state.current_player()
+        self._waiting.append((key, (player, state_key(state, player, self._game_type)), state, uniform))
+
+    def answers(self) -> Iterator[tuple[int, int]]:
+        waiting, self._waiting = self._waiting, []
+        unknown = {name: state for _, name, state, _ in waiting if name not in self._draws}
+        if len(self._draws) + len(unknown) > self._MOST_REMEMBERED:
+            self._draws.clear()
+            unknown = {name: state for _, name, state, _ in waiting}
+        if unknown:
+            states = list(unknown.values())
+            for name, state, given in zip(unknown, states, self._asked(states)):
+                legal = state.legal_actions()
+                get = given.get if isinstance(given, Mapping) else given.__getitem__
+                weights = [float(get(action) or 0.0) for action in legal]
+                if not (min(weights) >= 0 and abs(sum(weights) - 1) < 1e-3):
+                    raise OpponentError(f"the probabilities at state {name[1]!r} of player {name[0]} are {weights}")
+                total = sum(weights)
+                self._draws[name] = Categorical([(action, weight / total) for action, weight in zip(legal, weights)])
+        for key, name, _, uniform in waiting:
+            yield key, self._draws[name].action(uniform)
+
+    def _asked(self, states: list[pyspiel.State]):
+        try:
+            given = self._of(states)
+        except Exception as error:
+            raise OpponentError(f"the policy failed at {len(states)} states: {error!r}") from error
+        if len(given) != len(states):
+            raise OpponentError(f"the policy was asked about {len(states)} states and gave {len(given)} answers")
+        return given
+
+    def give_up(self) -> None:
+        self._waiting.clear()
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+def play_round(answerer, episodes: list[Generator]) -> list:
+    """Plays generators to their end, each of which yields (state, uniform number) where it needs an opponent's action.
+
+    Returns what they return, in order. The error of an opponent that fails is raised in its episode.
+    """
+    results: list[Any] = [None] * len(episodes)
+    next_one, waiting = 0, 0
+
+    def advance(at: int, action) -> bool:
+        episode = episodes[at]
+        try:
+            if isinstance(action, OpponentError):
+                question = episode.throw(action)
+            else:
+                question = next(episode) if action is None else episode.send(action)
+            answerer.ask(at, *question)
+        except StopIteration as end:
+            results[at] = end.value
+            return False
+        return True
+
+    try:
+        while True:
+            while next_one < len(episodes) and waiting < answerer.in_flight:
+                waiting += advance(next_one, None)
+                next_one += 1
+            if waiting == 0:
+                return results
+            for at, action in answerer.answers():
+                waiting += advance(at, action) - 1
+    except BaseException:
+        answerer.give_up()
+        raise
+    finally:
+        for episode in episodes:
+            episode.close()
+
+
+def generator_of(seed: int, episode: int) -> random.Random:
+    """The draws of one episode: the same whichever worker answers first."""
+    return random.Random(derived_seed(seed, CHANCE, episode))

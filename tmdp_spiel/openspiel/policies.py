@@ -1,0 +1,99 @@
+"""Plans of a tree as OpenSpiel policies, and back."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyspiel
+from open_spiel.python import policy as policy_lib
+
+from tmdp_spiel.openspiel.build import DEFAULT_MAX_NODES
+from tmdp_spiel.openspiel.histories import one_history_per_infostate
+from tmdp_spiel.openspiel.infostates import InfostateLocator
+from tmdp_spiel.openspiel.load_game import load_game
+from tmdp_spiel.openspiel.opponents.fixed import FixedOpponents
+from tmdp_spiel.openspiel.policy_tables import TablePolicy, policy_table
+from tmdp_spiel.openspiel.registry import enumeration_of
+from tmdp_spiel.trees.infostate_tree import InfostateTree, StateNames
+from tmdp_spiel.trees.lazy_tree import LazyTree
+from tmdp_spiel.trees.sequence_form import SequenceForm
+
+
+class PlanPolicy(policy_lib.Policy):
+    """A plan of a tree whose states are more than the game's strings: where a state is, its history tells.
+
+    Uniform where the tree does not go.
+    """
+
+    depends_on_history = True
+
+    def __init__(self, game: pyspiel.Game, tree: InfostateTree, plan):
+        super().__init__(game, [tree.player])
+        self._tree, self._probabilities, self._locator = tree, tree.as_probabilities(plan), InfostateLocator(tree, game)
+
+    def action_probabilities(self, state, player_id=None):
+        legal = state.legal_actions()
+        _, number = self._locator.locate(state)
+        if number is None:
+            return dict.fromkeys(legal, 1.0 / len(legal))
+        first = self._tree.first_sequence[number]
+        return {action: float(self._probabilities[first + index]) for index, action in enumerate(legal)}
+
+
+def plan_to_policy(tree: InfostateTree, plan, game=None) -> policy_lib.TabularPolicy | PlanPolicy | TablePolicy:
+    """The plan as an OpenSpiel policy of the tree's player: a TabularPolicy, if the game's strings tell states apart.
+
+    A TablePolicy if the tree is that of an exact sequence form, whose states may be too many for a TabularPolicy.
+
+    Args:
+        tree: the tree that the plan is for.
+        plan: one action index per state (integers), or one probability per sequence (floats).
+        game: the tree's game, if it cannot be loaded from its string (a game object made in Python).
+    """
+    if isinstance(tree, LazyTree) or tree.strings_forget:
+        return PlanPolicy(_game_of(tree, game), tree, plan)
+    probabilities = tree.as_probabilities(plan)
+    form = _form_of(tree, _game_of(tree, game))
+    if form is not None:
+        return TablePolicy(_game_of(tree, game), form, {tree.player: probabilities})
+    policy = policy_lib.TabularPolicy(_game_of(tree, game), players=(tree.player,))
+    for state in range(tree.num_states):
+        row = policy.policy_for_key(tree.state_string(state))
+        row[:] = 0.0
+        row[tree.legal_actions(state)] = probabilities[tree.first_sequence[state] : tree.first_sequence[state + 1]]
+    return policy
+
+
+def policy_to_plan(tree: InfostateTree, policy, game=None, *, max_nodes: int = DEFAULT_MAX_NODES) -> np.ndarray:
+    """A policy of the tree's player as a plan, one probability per sequence.
+
+    Args:
+        tree: the tree that the plan will be for.
+        policy: in any form that an opponent of build_tree may have.
+        game: the tree's game, if it cannot be loaded from its string (a game object made in Python).
+        max_nodes: the most histories to visit, as in build_tree.
+    """
+    game = _game_of(tree, game)
+    form = _form_of(tree, game)
+    if form is not None:
+        return policy_table(form, tree.player, policy)
+    # Seen from any other player, the tree's player is an opponent like the others.
+    reader = FixedOpponents(game, -1, dict.fromkeys(range(game.num_players()), policy))
+    plan = np.empty(tree.num_sequences)
+    for number, state in enumerate(one_history_per_infostate(tree, game, max_nodes=max_nodes)):
+        first, end = tree.first_sequence[number], tree.first_sequence[number + 1]
+        plan[first:end] = [probability for _, probability in reader.distribution(state)]
+    return plan
+
+
+def _game_of(tree: InfostateTree, game) -> pyspiel.Game:
+    if game is None and tree.game_string is None:
+        raise ValueError("this tree does not know its game; pass it as `game`")
+    return load_game(tree.game_string if game is None else game)
+
+
+def _form_of(tree: InfostateTree, game: pyspiel.Game) -> SequenceForm | None:
+    """The exact sequence form that the tree is a part of."""
+    if isinstance(tree.names, StateNames):  # of a tree that was enumerated through histories
+        return None
+    form = enumeration_of(game).sequence_form(game)
+    return form if form is not None and form.trees[tree.player].has_the_states_of(tree) else None

@@ -1,0 +1,135 @@
+"""Policies as JSON files.
+
+{information state: {action: probability}}, with the information states as the game's strings and the actions as its
+numbers:
+
+    {"0": {"0": 1.0}, "0pb": {"0": 0.9, "1": 0.1}}
+
+Actions left out have probability 0. States that the policy cannot reach may be left out. What OpenSpiel's
+TabularPolicy.to_dict() gives, {information state: [[action, probability], ...]}, is read as well.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from collections.abc import Mapping
+
+import pyspiel
+from open_spiel.python import policy as policy_lib
+
+from tmdp_spiel.core import storage
+from tmdp_spiel.openspiel.infostates import HISTORY_MARK, history_string
+from tmdp_spiel.openspiel.load_game import GAME_STRINGS, load_game
+from tmdp_spiel.openspiel.opponents.fixed import state_key
+from tmdp_spiel.trees.infostate_tree import InfostateTree
+
+
+class FilePolicy(policy_lib.Policy):
+    """The policy of a table {information state: {action: probability}}.
+
+    Where the game's strings forget, the information state is as InfostateTree.state_string has it.
+    """
+
+    def __init__(self, game: pyspiel.Game, table: dict[str, dict[int, float]]):
+        super().__init__(game, list(range(game.num_players())))
+        self.table = table
+        self.depends_on_history = any(HISTORY_MARK in string for string in table)
+
+    def action_probabilities(self, state, player_id=None):
+        player_id = state.current_player() if player_id is None else player_id
+        game_type = self.game.get_type()
+        key = state_key(state, player_id, game_type)
+        for each in (key, history_string(state, player_id, game_type)):
+            if each in self.table:
+                return self.table[each]
+        raise KeyError(f"the policy has no state {key!r}{_alias_hint(self.game)}")
+
+
+def _alias_hint(game: pyspiel.Game) -> str:
+    """Short names are not always the game of OpenSpiel that they remind of."""
+    for short_name, full in GAME_STRINGS.items():
+        plain = full.partition("(")[0]
+        if str(game) == str(load_game(short_name)) and full != plain:
+            return f"; {short_name!r} means {full!r}: if the policy was made for {plain!r}, give that as the game"
+        if game.get_type().short_name == plain and full != plain:
+            return f"; if the policy was made for {short_name!r}, which means {full!r}, give that as the game"
+    return ""
+
+
+def read_policy(path, game: pyspiel.Game) -> FilePolicy:
+    """The policy in a file.
+
+    Args:
+        path: of JSON, {information state: {action: probability}}, as write_policy writes it.
+        game: the game that the policy is for.
+    """
+    game = load_game(game)
+    try:
+        document = json.loads(pathlib.Path(path).read_text(encoding="utf-8"), object_pairs_hook=_without_duplicates)
+        return FilePolicy(game, _table(document))
+    except FileNotFoundError:
+        raise FileNotFoundError(f"there is no policy file {path}") from None
+    except OSError as error:
+        raise type(error)(f"the policy file {path} cannot be read: {error.strerror or error}") from None
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(
+            f"{path} is not a policy file, JSON of the form {{information state: {{action: probability}}}} ({error})"
+        ) from None
+
+
+def table_policy(table: Mapping, game: pyspiel.Game) -> FilePolicy:
+    """The policy of {information state: {action: probability}} in memory."""
+    try:
+        return FilePolicy(load_game(game), _table(table))
+    except (ValueError, TypeError, AttributeError) as error:
+        raise ValueError(f"a policy's table is {{information state: {{action: probability}}}} ({error})") from None
+
+
+def _table(document: Mapping) -> dict[str, dict[int, float]]:
+    table = {
+        state: {int(action): float(probability) for action, probability in _pairs(distribution)}
+        for state, distribution in document.items()
+    }
+    for state, distribution in document.items():
+        if len(table[state]) < len(distribution):
+            raise ValueError(f"an action of {state!r} is there twice: {list(distribution)}")
+    return table
+
+
+def _pairs(distribution):
+    return distribution.items() if isinstance(distribution, Mapping) else distribution
+
+
+def _without_duplicates(pairs: list[tuple]) -> dict:
+    """JSON would read a state or an action that is there twice as the last one alone."""
+    found: dict = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"{key!r} is there twice")
+        found[key] = value
+    return found
+
+
+def write_policy(path, tree: InfostateTree, plan) -> None:
+    """Writes a plan as a policy file atomically; it takes the place of an older file.
+
+    Args:
+        path: where to.
+        tree: the tree that the plan is for.
+        plan: one action index per state (integers), or one probability per sequence (floats).
+    """
+    with storage.replacing(path) as file:
+        json.dump(plan_table(tree, plan), file, indent=1)
+
+
+def plan_table(tree: InfostateTree, plan) -> dict[str, dict[int, float]]:
+    """A plan as {information state: {action: probability}}."""
+    probabilities = tree.as_probabilities(plan)
+    table = {}
+    for state in range(tree.num_states):
+        first, end = tree.first_sequence[state], tree.first_sequence[state + 1]
+        table[tree.state_string(state)] = {
+            int(tree.action[j]): float(probabilities[j]) for j in range(first, end) if probabilities[j] > 0
+        }
+    return table

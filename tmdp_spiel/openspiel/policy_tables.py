@@ -1,0 +1,241 @@
+"""Any agent as a policy table: one probability per own sequence of a sequence form.
+
+The agent is asked once per information state. Functions and networks are asked in batches of tensors, which the form
+makes without a pyspiel state; OpenSpiel policies are asked state by state, which is slower. Answers are checked: a
+probability for an illegal action, a sum other than one, NaN, or a state that is missing is an error that names the
+state.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import pathlib
+import zipfile
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyspiel
+from open_spiel.python import policy as policy_lib
+
+from tmdp_spiel.core import storage
+from tmdp_spiel.openspiel.ask_agents import (
+    COARSE_TOLERANCE,
+    ask_in_batches,
+    ask_states,
+    check_width,
+    game_of,
+    network_of,
+)
+from tmdp_spiel.openspiel.build import CannotEnumerateError
+from tmdp_spiel.openspiel.load_game import load_game
+from tmdp_spiel.openspiel.opponents.adapters.networks import OUTPUTS
+from tmdp_spiel.openspiel.opponents.agent_policies import agent_policy, is_agent
+from tmdp_spiel.openspiel.policy_files import FilePolicy, read_policy, table_policy
+from tmdp_spiel.openspiel.table_files import numbering
+from tmdp_spiel.trees.sequence_form import SequenceForm, own_reach
+
+_FORMAT = "tmdp-spiel policy table 1"
+_BATCH = 1 << 16  # states; larger batches were not faster with two layers of 64
+
+
+class TablePolicy(policy_lib.Policy):
+    """Policy tables as an OpenSpiel policy.
+
+    tables: a mapping from player to one probability per sequence of form.trees[player]
+    facts:  what is known about it, such as its exploitability
+    """
+
+    def __init__(self, game: pyspiel.Game, form: SequenceForm, tables: Mapping[int, Any], facts: dict | None = None):
+        super().__init__(load_game(game), sorted(tables))
+        self.form = form
+        self.tables = {player: form.check_policy(player, table) for player, table in tables.items()}
+        self.facts = facts or {}
+
+    def is_for(self, form: SequenceForm, player: int) -> bool:
+        """Whether there is a table of this player, in the numbering of this sequence form."""
+        own, other = self.form.trees[player], form.trees[player]
+        same = own.game_string == other.game_string and own.has_the_states_of(other)
+        return player in self.tables and same
+
+    def action_probabilities(self, state, player_id=None):
+        player = state.current_player() if player_id is None else player_id
+        if player not in self.tables:
+            raise KeyError(f"this policy is for player(s) {sorted(self.tables)}, not for {player}")
+        tree = self.form.trees[player]
+        number = tree.state_index(state.information_state_string(player))
+        first, end = tree.first_sequence[number : number + 2]
+        return {int(tree.action[j]): float(self.tables[player][j]) for j in range(first, end)}
+
+
+def policy_table(
+    form: SequenceForm,
+    player: int,
+    agent,
+    *,
+    outputs: str = "logits",
+    with_mask: bool = False,
+    batch_size: int = _BATCH,
+    file: str | os.PathLike | None = None,
+    max_seconds: float | None = None,
+    progress: bool = True,
+) -> np.ndarray:
+    """The policy of `player` that an agent plays, as float64[J], one probability per own sequence.
+
+    Args:
+        form: the sequence form of the game; for networks and functions one that makes tensors, as the exact games do.
+        player: whose policy.
+        agent: a table (an array, a .npz file that `save_table` wrote, a .json file or a mapping {information state:
+            {action: probability}}); a torch.nn.Module, or an agent of open_spiel.python.pytorch (DQN, NFSP, PPO,
+            PolicyGradient), as its evaluation steps play; a function of a float32 batch of tensors, in NumPy, JAX or
+            torch; or another OpenSpiel agent or policy, which is asked state by state unless it is a table itself.
+        outputs: what a network or function gives, one number per distinct action of the game: "logits" (a softmax over
+            the legal actions is taken), "probabilities" (which must be zero for illegal actions) or "values" (the legal
+            action of the largest value is played, the first of equal ones).
+        with_mask: whether the function is called with the batch of legal-action masks as its second argument.
+        batch_size: states asked at a time.
+        file: where to keep the table, as .npz. If it is there already it is read, and the agent is not asked.
+        max_seconds: the longest that an agent which is asked state by state may take; GameTooLargeError otherwise.
+        progress: a bar, on a terminal.
+    """
+    if outputs not in OUTPUTS[:3]:
+        raise ValueError(f"outputs must be one of {', '.join(OUTPUTS[:3])}, not {outputs!r}")
+    if file is not None and pathlib.Path(file).exists():
+        return load_table(file, form, player)
+    _refuse_strings(form, player, agent)
+    if isinstance(agent, TablePolicy) and agent.is_for(form, player):
+        table = agent.tables[player]
+    elif isinstance(agent, np.ndarray):
+        table = form.check_policy(player, agent)
+    elif isinstance(agent, (str, os.PathLike)):
+        table = _table_of_file(form, player, agent)
+    elif isinstance(agent, Mapping):
+        table = _table_of_strings(form, player, _strings(table_policy(agent, game_of(form))))
+    elif isinstance(agent, policy_lib.UniformRandomPolicy):
+        table = form.uniform_policy(player)
+    elif (known := form.table_of(player, agent)) is not None:
+        table = known
+    elif (strings := _strings(agent)) is not None:
+        table = _table_of_strings(form, player, strings)
+    elif (found := network_of(form, player, agent, outputs)) is not None:
+        if found.input_shape is not None:
+            check_width(form, math.prod(found.input_shape))
+        table = ask_in_batches(form, player, found, found.outputs, found.with_mask, batch_size, progress)
+    elif is_agent(agent):
+        table = ask_states(form, player, agent_policy(game_of(form), agent, player), max_seconds, progress)
+    elif isinstance(agent, (policy_lib.Policy, pyspiel.Policy)):
+        table = ask_states(form, player, agent, max_seconds, progress)
+    elif callable(agent) and not isinstance(agent, type):
+        table = ask_in_batches(form, player, agent, outputs, with_mask, batch_size, progress)
+    else:
+        raise TypeError(
+            "an agent is a table (array, .npz, .json, mapping), a torch.nn.Module, a function of a batch of tensors or "
+            f"an OpenSpiel policy, not a {type(agent).__name__}"
+        )
+    if file is not None:
+        save_table(file, form, player, table)
+    return table
+
+
+# Tables on disk
+
+
+def _refuse_strings(form: SequenceForm, player: int, agent) -> None:
+    """Refuses agents that may depend on more than a state of the form holds; see SequenceForm.strings_hold_more."""
+    if not form.strings_hold_more or isinstance(agent, (TablePolicy, np.ndarray, policy_lib.UniformRandomPolicy)):
+        return
+    is_json = isinstance(agent, (str, os.PathLike)) and not str(agent).endswith(".npz")
+    if is_json or isinstance(agent, (Mapping, policy_lib.Policy, pyspiel.Policy)):
+        raise CannotEnumerateError(
+            f"the information-state strings of {form.trees[player].game_string} hold the number of moves of both "
+            f"players, which its tensors do not, and a {type(agent).__name__} may depend on it, so that its exact "
+            "policy table is not defined; give an array or .npz table, a torch module, or a function of tensors"
+        )
+
+
+def save_table(file: str | os.PathLike, form: SequenceForm, player: int, table) -> None:
+    """Writes a policy table to a .npz file, atomically."""
+    tree = form.trees[player]
+    facts = {"format": _FORMAT, "game": tree.game_string, "player": player, "tree": numbering(tree)}
+    with storage.replacing(file, "wb") as stream:
+        np.savez(stream, facts=np.array(json.dumps(facts)), table=form.check_policy(player, table))
+
+
+def load_table(file: str | os.PathLike, form: SequenceForm, player: int) -> np.ndarray:
+    """The policy table in a file that `save_table` wrote for the same game and player."""
+    tree = form.trees[player]
+    try:
+        with np.load(file, allow_pickle=False) as stored:  # reading an array checks its CRC-32
+            facts, table = json.loads(str(stored["facts"])), stored["table"]
+        if facts["format"] != _FORMAT:
+            raise ValueError(f"another format, {facts['format']!r}")
+    except (zipfile.BadZipFile, KeyError, ValueError, EOFError, TypeError) as error:
+        raise ValueError(f"{file} is not a policy table ({error}); delete it to ask the agent again") from None
+    if (facts["game"], facts["player"]) != (tree.game_string, player):
+        raise ValueError(
+            f"{file} holds the policy of player {facts['player']} of {facts['game']}, not of player {player} of "
+            f"{tree.game_string}"
+        )
+    if facts["tree"] != numbering(tree):
+        raise ValueError(f"{file} was written for another numbering of the states; delete it to ask the agent again")
+    return form.check_policy(player, table)
+
+
+def _table_of_file(form: SequenceForm, player: int, file: str | os.PathLike) -> np.ndarray:
+    if pathlib.Path(file).suffix == ".npz":
+        if not pathlib.Path(file).exists():
+            raise FileNotFoundError(f"there is no policy table {file}")
+        return load_table(file, form, player)
+    return _table_of_strings(form, player, _strings(read_policy(file, game_of(form))))
+
+
+# Tables by information-state strings
+
+
+def _strings(agent) -> Mapping[str, Mapping[int, float]] | None:
+    """{information state: {action: probability}} of a policy that holds such a table; None of another one."""
+    if isinstance(agent, FilePolicy):
+        return agent.table
+    if type(agent) is policy_lib.TabularPolicy:
+        rows = agent.action_probability_array
+        return {
+            key: {int(a): float(rows[i, a]) for a in np.flatnonzero(rows[i])} for key, i in agent.state_lookup.items()
+        }
+    if isinstance(agent, pyspiel.TabularPolicy):
+        return {key: dict(row) for key, row in agent.policy_table().items()}
+    return None
+
+
+def _table_of_strings(form: SequenceForm, player: int, strings) -> np.ndarray:
+    """States that the policy itself does not reach may be left out; there it is uniform."""
+    tree = form.trees[player]
+    table, given = form.uniform_policy(player), np.zeros(tree.num_states, np.bool_)
+    for string, distribution in strings.items():
+        try:
+            state = tree.state_index(string)
+        except KeyError:
+            continue  # of another player; states that are missing are found below
+        first, end = (int(each) for each in tree.first_sequence[state : state + 2])
+        legal = tree.action[first:end].tolist()
+        illegal = [action for action, probability in distribution.items() if probability and action not in legal]
+        if illegal:
+            raise ValueError(
+                f"the policy of player {player} plays illegal action(s) {illegal} at state {string!r}; legal are "
+                f"{legal}"
+            )
+        row = [distribution.get(action, 0.0) for action in legal]
+        if not abs(sum(row) - 1) <= COARSE_TOLERANCE or min(row) < 0:
+            raise ValueError(f"the policy of player {player} at state {string!r} is not a distribution: {distribution}")
+        table[first:end] = np.divide(row, sum(row))
+        given[state] = True
+    reach = np.empty(tree.num_sequences + 1)
+    own_reach(form.levels[player], table, reach)
+    missing = np.flatnonzero(~given & (reach[tree.parent] > 0))
+    if len(missing):
+        raise ValueError(
+            f"the policy of player {player} is missing at a state that it can reach: "
+            f"{tree.state_string(int(missing[0]))!r}"
+        )
+    return table

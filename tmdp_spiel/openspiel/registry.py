@@ -1,0 +1,48 @@
+"""Games that bring an enumeration of their own, or an equilibrium, say so here."""
+
+from __future__ import annotations
+
+import pyspiel
+from open_spiel.python import policy as policy_lib
+
+from tmdp_spiel.trees.infostate_tree import InfostateTree
+from tmdp_spiel.trees.sequence_form import SequenceForm
+from tmdp_spiel.trees.tree_mdp import TreeMDP
+
+
+class Enumeration:
+    """What a game may bring. None means that the ordinary way, through the game's histories, is to be taken."""
+
+    def tree_mdp(self, game: pyspiel.Game, player: int, opponent, max_seconds: float | None = None) -> TreeMDP | None:
+        """The Tree MDP of a player against fixed opponents. max_seconds: the longest that asking them may take."""
+        return None
+
+    def infostate_tree(self, game: pyspiel.Game, player: int) -> InfostateTree | None:
+        """What the rules alone say."""
+        return None
+
+    def equilibrium(self, game: pyspiel.Game) -> policy_lib.Policy | None:
+        """An equilibrium that ships with the game."""
+        return None
+
+    def solve(self, game: pyspiel.Game, iterations: int) -> policy_lib.Policy | None:
+        """An approximate equilibrium by a solver of the game's own, after at most this many iterations."""
+        return None
+
+    def sequence_form(self, game: pyspiel.Game) -> SequenceForm | None:
+        """The exact sequence form of a two-player game."""
+        return None
+
+
+_NONE = Enumeration()
+_registered: dict[str, Enumeration] = {}
+
+
+def register(short_name: str, enumeration: Enumeration) -> None:
+    """Makes the enumeration that of all games of this short name, whatever their parameters."""
+    _registered[short_name] = enumeration
+
+
+def enumeration_of(game: pyspiel.Game) -> Enumeration:
+    """What the game brings."""
+    return _registered.get(game.get_type().short_name, _NONE)

@@ -1,0 +1,218 @@
+"""OpenSpiel's own solvers, unmodified, on the game in which the opponents are fixed, measured like our learners.
+
+What counts as an episode. Every MCCFR iteration traverses the game once for each player. Only the learner's traversal
+can teach it anything about the opponents, so only that one counts. In outcome sampling it follows one history to its
+end: one episode. In external sampling it tries all the learner's actions wherever it comes, so it sees the ends of many
+histories, and needs an environment that can be taken back. Chance and the opponents are sampled by their true
+probabilities, hence the expected number of ends is the sum over all outcomes of the probability that the others lead
+there: the count used here. The Q-learner and DQN play ordinary episodes.
+"""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+import dataclasses
+import functools
+import time
+from collections.abc import Callable
+
+import numpy as np
+import pyspiel
+from open_spiel.python import rl_agent_policy, rl_environment
+from open_spiel.python.algorithms import external_sampling_mccfr, outcome_sampling_mccfr
+
+from tmdp_spiel.evaluation.loop import GracefulInterrupt, chunks, progress_bar
+from tmdp_spiel.evaluation.run import Trace, log_spaced
+from tmdp_spiel.openspiel.build import build_tree
+from tmdp_spiel.openspiel.fixed_opponent_game import fixed_opponent_game
+from tmdp_spiel.openspiel.histories import one_history_per_infostate
+from tmdp_spiel.openspiel.load_game import load_game
+from tmdp_spiel.openspiel.rl_agents import AGENTS, IN_TORCH, new_agent
+from tmdp_spiel.trees.tree_mdp import TreeMDP
+
+
+@dataclasses.dataclass
+class Problem:
+    """A game whose opponents are fixed: as the game that solvers run on, and as the TreeMDP that measures them.
+
+    states: for each state of the tree, a state of the base game.
+    """
+
+    game: pyspiel.Game
+    mdp: TreeMDP
+    states: list[pyspiel.State]
+
+    @property
+    def player(self) -> int:
+        return self.mdp.tree.player
+
+    @property
+    def ends_per_traversal(self) -> float:
+        """How many ends a traversal that tries all the player's actions sees, in expectation."""
+        return float(self.mdp.outcome_probability.sum())
+
+
+def make_problem(game, player: int, opponent) -> Problem:
+    """The problem of `player` against `opponent`, both as for build_tree."""
+    game = load_game(game)
+    mdp = build_tree(game, player, opponent)
+    # The cached tree spares the solvers a call into Python for every state they visit.
+    fixed = pyspiel.convert_to_cached_tree(fixed_opponent_game(game, player, opponent))
+    return Problem(fixed, mdp, one_history_per_infostate(mdp.tree, game))
+
+
+class Solver(abc.ABC):
+    """One of OpenSpiel's solvers. episodes_per_iteration: see above; not always whole."""
+
+    episodes_per_iteration = 1.0
+
+    @abc.abstractmethod
+    def iterate(self) -> None:
+        """One iteration."""
+
+    @abc.abstractmethod
+    def policy(self) -> Callable[[pyspiel.State], dict[int, float]]:
+        """What it would be judged on now: from a state to {action: probability}, empty where it has no policy yet."""
+
+
+class _MCCFR(Solver):
+    """Any of the MCCFR solvers: judged on the average policy."""
+
+    def __init__(self, solver, iterate, episodes_per_iteration: float = 1.0):
+        self._solver, self._iterate = solver, iterate
+        self.episodes_per_iteration = episodes_per_iteration
+
+    def iterate(self):
+        self._iterate()
+
+    def policy(self):
+        return self._solver.average_policy().action_probabilities
+
+
+class _Agent(Solver):
+    """An agent in rl_environment: judged on what it plays in evaluation, the policy that is greedy in Q."""
+
+    def __init__(self, name: str, problem: Problem, seed: int):
+        sampler = rl_environment.ChanceEventSampler(seed)
+        self._environment = rl_environment.Environment(problem.game, chance_event_sampler=sampler)
+        self._agent = new_agent(name, problem.player, self._environment, seed, AGENTS[name])
+        use_observation = not problem.game.get_type().provides_information_state_tensor
+        self._policy = rl_agent_policy.RLAgentPolicy(problem.game, self._agent, problem.player, use_observation)
+
+    def iterate(self):
+        time_step = self._environment.reset()
+        if time_step.last():
+            return
+        while not time_step.last():
+            time_step = self._environment.step([self._agent.step(time_step).action])
+        self._agent.step(time_step)
+
+    def policy(self):
+        return self._policy.action_probabilities
+
+
+def _outcome_sampling(problem: Problem, seed: int) -> Solver:
+    solver = pyspiel.OutcomeSamplingMCCFRSolver(problem.game, seed=seed)
+    return _MCCFR(solver, solver.run_iteration)
+
+
+def _outcome_sampling_python(problem: Problem, seed: int) -> Solver:
+    solver = outcome_sampling_mccfr.OutcomeSamplingSolver(problem.game)
+    return _MCCFR(solver, solver.iteration)
+
+
+def _external_sampling(problem: Problem, seed: int) -> Solver:
+    solver = pyspiel.ExternalSamplingMCCFRSolver(problem.game, seed=seed)
+    return _MCCFR(solver, solver.run_iteration, problem.ends_per_traversal)
+
+
+def _external_sampling_python(problem: Problem, seed: int) -> Solver:
+    solver = external_sampling_mccfr.ExternalSamplingSolver(problem.game)
+    return _MCCFR(solver, solver.iteration, problem.ends_per_traversal)
+
+
+SOLVERS: dict[str, Callable[[Problem, int], Solver]] = {
+    "OpenSpielOutcomeSampling": _outcome_sampling,
+    "OpenSpielOutcomeSamplingPython": _outcome_sampling_python,
+    "OpenSpielExternalSampling": _external_sampling,
+    "OpenSpielExternalSamplingPython": _external_sampling_python,
+    "OpenSpielQLearner": functools.partial(_Agent, "OpenSpielQLearner"),
+}
+# They need what the package does not install by itself.
+SOLVERS_IN_TORCH: dict[str, Callable[[Problem, int], Solver]] = {
+    name: functools.partial(_Agent, name) for name in IN_TORCH
+}
+ALL_SOLVERS = SOLVERS | SOLVERS_IN_TORCH
+
+
+def run(
+    name: str,
+    problem: Problem,
+    episodes: int,
+    *,
+    seed: int = 0,
+    measure_at=None,
+    seconds: float | None = None,
+    progress: bool = True,
+) -> Trace:
+    """Runs one of ALL_SOLVERS for about that many episodes, measured as by tmdp_spiel.run; no regret.
+
+    Iterations that count for several episodes are measured at the first whole iteration after each of measure_at. The
+    time is that of the iterations, without the measuring; seconds: end the run after about that long.
+    """
+    if name not in ALL_SOLVERS:
+        raise ValueError(f"no solver is called {name!r}; there are: {', '.join(ALL_SOLVERS)}")
+    if isinstance(episodes, bool) or int(episodes) != episodes or episodes < 1:
+        raise ValueError(f"episodes must be a whole number of at least 1, not {episodes}")
+    best = problem.mdp.best_response()[0]
+    rows, done, taken = [], 0, 0.0
+    with _global_seed(seed), GracefulInterrupt() as interruption, progress_bar(name, None, progress) as bar:
+        solver = ALL_SOLVERS[name](problem, seed)
+        each = solver.episodes_per_iteration
+        marks = np.asarray(log_spaced(episodes) if measure_at is None else measure_at)
+        marks = np.unique(np.ceil(marks / each).astype(np.int64))
+        for iterations, lasted in chunks(_iterating(solver), marks, interruption, bar):
+            done += iterations
+            taken += lasted
+            at_end = interruption.requested or (seconds is not None and taken > seconds)
+            if at_end or done in marks:
+                gap = max(best - problem.mdp.value(_plan(solver, problem)), 0.0)
+                rows.append((round(done * each), np.nan, gap, taken))
+            if at_end:
+                break
+    episode, regret, value_gap, spent = np.array(rows, np.float64).reshape(-1, 4).T
+    return Trace(episode.astype(np.int64), regret, value_gap, spent, interrupted=interruption.requested)
+
+
+def _iterating(solver: Solver):
+    def play(number: int) -> tuple[int, float]:
+        start = time.perf_counter()
+        for _ in range(number):
+            solver.iterate()
+        return number, time.perf_counter() - start
+
+    return play
+
+
+def _plan(solver: Solver, problem: Problem) -> np.ndarray:
+    """What the solver recommends, as one probability per sequence; uniform where it has not been."""
+    tree, policy = problem.mdp.tree, solver.policy()
+    plan = np.empty(tree.num_sequences)
+    for number, state in enumerate(problem.states):
+        legal = tree.legal_actions(number)
+        given = policy(state)
+        first, end = tree.first_sequence[number], tree.first_sequence[number + 1]
+        plan[first:end] = [given.get(int(action), 0.0) for action in legal] if given else 1.0 / len(legal)
+    return plan
+
+
+@contextlib.contextmanager
+def _global_seed(seed: int):
+    """Seeds the global generator, the only one that OpenSpiel's Python solvers draw from, and puts it back after."""
+    before = np.random.get_state()
+    np.random.seed(seed)
+    try:
+        yield
+    finally:
+        np.random.set_state(before)

@@ -1,0 +1,194 @@
+"""Counterfactual regret minimisation over a sequence form, for both players.
+
+CFR+ (Tammelin 2014), predictive CFR+ (Farina, Kroer and Sandholm 2021) and discounted CFR (Brown and Sandholm 2019),
+with alternating updates. One iteration of a player is a gradient, a pass bottom-up that updates the regrets, and a pass
+top-down that computes the reach of the new policy and adds the old one to the average. CFR+ gives, iteration by
+iteration, the policies of OpenSpiel's CFRPlusSolver.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numba
+import numpy as np
+
+from tmdp_spiel.trees.sequence_form import (
+    Exploitability,
+    Levels,
+    SequenceForm,
+    exploitability_of_reaches,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Variant:
+    """How regrets are updated and policies averaged in iteration t.
+
+    R <- R d + r with d = t^a / (t^a + 1) for the exponent a of the sign of R (None: d = 1), at least 0 if `floored`;
+    the next policy is in proportion to the positive part of R, or of R + r if `predictive`. The policy of iteration t
+    has the weight t^averaging in the average.
+    """
+
+    averaging: float
+    floored: bool = True
+    predictive: bool = False
+    discount_positive: float | None = None
+    discount_negative: float | None = None
+
+    def discounts(self, iteration: int) -> tuple[float, float]:
+        """d for positive and for negative regrets."""
+
+        def discount(exponent: float | None) -> float:
+            return 1.0 if exponent is None else iteration**exponent / (iteration**exponent + 1)
+
+        return discount(self.discount_positive), discount(self.discount_negative)
+
+
+VARIANTS = {
+    "cfr+": Variant(averaging=1.0),
+    "pcfr+": Variant(averaging=2.0, predictive=True),
+    "dcfr": Variant(averaging=2.0, floored=False, discount_positive=1.5, discount_negative=0.0),
+}
+
+
+class CFRSolver:
+    """CFR on a sequence form. Results do not depend on the number of threads.
+
+    variant: "cfr+", "pcfr+" or "dcfr"
+    dtype:   of regrets and of the average; np.float32 halves the memory of large games
+    """
+
+    def __init__(self, form: SequenceForm, variant: str = "cfr+", dtype: type = np.float64):
+        if variant not in VARIANTS:
+            raise ValueError(f"variant must be one of {', '.join(VARIANTS)}, not {variant!r}")
+        self.form, self.variant, self.iteration = form, variant, 0
+        self._rule = VARIANTS[variant]
+        sizes = [tree.num_sequences for tree in form.trees]
+        self._regrets: list[np.ndarray] = [np.zeros(size, dtype) for size in sizes]
+        self._matched = [np.zeros(size, dtype) for size in sizes] if self._rule.predictive else self._regrets
+        self._total_reach: list[np.ndarray] = [np.zeros(size, dtype) for size in sizes]
+        self._reach = [np.zeros(size + 1) for size in sizes]
+        self._gradient = np.empty(max(sizes) + 1)
+        self._values = np.empty(max(tree.num_states for tree in form.trees))
+        self._match_regrets()
+
+    def _match_regrets(self) -> None:
+        for player in (0, 1):
+            _match_regrets(
+                self.form.levels[player], self._matched[player], 0.0, self._reach[player], self._total_reach[player]
+            )
+
+    def iterate(self) -> None:
+        """One iteration: each player in turn answers the other's current policy."""
+        self.iteration += 1
+        rule, weight = self._rule, float(self.iteration) ** self._rule.averaging
+        positive, negative = rule.discounts(self.iteration)
+        for player in (0, 1):
+            levels = self.form.levels[player]
+            regrets, matched = self._regrets[player], self._matched[player]
+            gradient = self._gradient[: len(regrets) + 1]
+            self.form.gradient(player, self._reach[1 - player], out=gradient)
+            _update_regrets(
+                levels, gradient, self._values, regrets, matched, positive, negative, rule.floored, rule.predictive
+            )
+            _match_regrets(levels, matched, weight, self._reach[player], self._total_reach[player])
+
+    def current_reach(self, player: int) -> np.ndarray:
+        """The own reach of the current policy, the root last."""
+        return self._reach[player].copy()
+
+    def average_policy(self, player: int) -> np.ndarray:
+        """The average of the policies so far as a policy table."""
+        return self.form.policy(player, self._total_reach[player])
+
+    def average_reach(self, player: int) -> np.ndarray:
+        """The own reach of the average of the policies so far, the root last."""
+        return self.form.reach(player, self.average_policy(player))
+
+    def exploitability(self) -> Exploitability:
+        """Of the average policies, exactly."""
+        return exploitability_of_reaches(self.form, [self.average_reach(player) for player in (0, 1)])
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """What a solver of the same game resumes identically from."""
+        state = {"iteration": np.array(self.iteration), "variant": np.array(self.variant)}
+        for player in (0, 1):
+            state[f"regrets_{player}"] = self._regrets[player]
+            state[f"total_reach_{player}"] = self._total_reach[player]
+            if self._rule.predictive:
+                state[f"matched_{player}"] = self._matched[player]
+        return state
+
+    def load_state_dict(self, state) -> None:
+        """Resumes from what state_dict gave."""
+        if str(state["variant"]) != self.variant:
+            raise ValueError(f"the checkpoint is of {state['variant']}, this solver of {self.variant}")
+        for player in (0, 1):
+            self._regrets[player][:] = state[f"regrets_{player}"]
+            if self._rule.predictive:
+                self._matched[player][:] = state[f"matched_{player}"]
+        self._match_regrets()
+        for player in (0, 1):
+            self._total_reach[player][:] = state[f"total_reach_{player}"]
+        self.iteration = int(state["iteration"])
+
+
+@numba.njit(cache=True, parallel=True)
+def _update_regrets(
+    levels: Levels,
+    gradient: np.ndarray,
+    values: np.ndarray,
+    regrets: np.ndarray,
+    matched: np.ndarray,
+    positive: float,
+    negative: float,
+    floored: bool,
+    predictive: bool,
+) -> None:
+    """One update of the regrets, bottom-up, where r(s, a) = q(s, a) - v(s).
+
+    q(s, a) = g(s, a) + sum over the children c of v(c), and v(s) = sum over a of sigma(s, a) q(s, a) with sigma(s, .)
+    in proportion to the positive part of matched(s, .), uniform if that is zero. Overwrites `gradient` with q.
+    """
+    for level in range(len(levels.level_start) - 2, -1, -1):
+        for s in numba.prange(levels.level_start[level], levels.level_start[level + 1]):
+            first, end = levels.first_sequence[s], levels.first_sequence[s + 1]
+            total, weighted, plain = 0.0, 0.0, 0.0
+            for j in range(first, end):
+                value = gradient[j]
+                for c in range(levels.first_child[j], levels.first_child[j + 1]):
+                    value += values[c]
+                gradient[j] = value
+                weight = max(0.0, matched[j])
+                total += weight
+                weighted += weight * value
+                plain += value
+            state_value = weighted / total if total > 0 else plain / (end - first)
+            values[s] = state_value
+            for j in range(first, end):
+                gained = gradient[j] - state_value
+                regret = regrets[j] * (positive if regrets[j] > 0 else negative) + gained
+                if floored and regret < 0:
+                    regret = 0.0
+                regrets[j] = regret
+                if predictive:
+                    matched[j] = regret + gained
+
+
+@numba.njit(cache=True, parallel=True)
+def _match_regrets(
+    levels: Levels, matched: np.ndarray, weight: float, reach: np.ndarray, total_reach: np.ndarray
+) -> None:
+    """Adds `weight` x(j) to the average; then, top-down, x(s, a) = x(parent of s) sigma(s, a), by regret matching."""
+    reach[-1] = 1.0
+    for level in range(len(levels.level_start) - 1):
+        for s in numba.prange(levels.level_start[level], levels.level_start[level + 1]):
+            first, end = levels.first_sequence[s], levels.first_sequence[s + 1]
+            above = reach[levels.parent[s]]
+            total = 0.0
+            for j in range(first, end):
+                total += max(0.0, matched[j])
+            for j in range(first, end):
+                total_reach[j] += weight * reach[j]
+                reach[j] = above * (max(0.0, matched[j]) / total if total > 0 else 1.0 / (end - first))

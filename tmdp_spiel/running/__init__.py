@@ -1,1 +1,0 @@
-"""Plays learners against environments, measures them exactly, and keeps them on disk."""

@@ -1,1 +1,0 @@
-"""Where OpenSpiel is met: games, opponents, trees, policies, solvers, and exploitability."""

@@ -1,1 +1,0 @@
-"""A learner at the table: a seat, and the bot and the agent that sit on it."""

@@ -1,0 +1,532 @@
+"""What a learner may know: one player's information states and how they follow each other.
+
+With perfect recall and the other players fixed, the information states of one player form a tree: every state is
+reached by exactly one own history. A *sequence* is a state and an action taken there; the *root* sequence is "nothing
+done yet". States and sequences are numbered in level order (parents before children, the children of a sequence and
+the sequences of a state contiguous), so a loop upwards over the numbers is a top-down pass, a loop downwards a
+bottom-up pass, and no child lists are stored.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+import math
+
+import numba
+import numpy as np
+
+from tmdp_spiel.core import storage
+from tmdp_spiel.trees import traversal
+
+PLAN_DTYPE = np.int16
+_ROUNDING = 1e-9  # of a return
+HISTORY_MARK = "\naction "  # between a string and the action taken there, where strings alone forget
+
+# What compiled kernels see of a tree, in one argument. The root sequence has the number J = len(can_end).
+Links = collections.namedtuple("Links", ["first_sequence", "first_child", "parent", "can_end"])
+
+
+# How large arrays have to be that hold something for every state, for every own sequence, for every sequence and the
+# root, for every decision of an episode, and for every child of a sequence; a lazy tree has room to spare
+Capacity = collections.namedtuple("Capacity", ["states", "sequences", "with_root", "decisions", "children"])
+
+
+class StateNames:
+    """The information-state strings of a tree, both ways.
+
+    A game's strings may forget: states after different own histories then share a string, which is `ambiguous`.
+    """
+
+    def __init__(self, strings):
+        self._strings: list[str] = []
+        self._seen: set[str] = set()
+        self.ambiguous: set[str] = set()
+        for string in strings:
+            self.append(string)
+
+    def append(self, string: str) -> None:
+        """The string of the next state."""
+        (self.ambiguous if string in self._seen else self._seen).add(string)
+        self._strings.append(string)
+        self._indices: dict[str, int] | None = None
+
+    def string(self, state: int) -> str:
+        return self._strings[state]
+
+    def index(self, string: str) -> int:
+        if self._indices is None:
+            self._indices = {each: state for state, each in enumerate(self._strings) if each not in self.ambiguous}
+        try:
+            return self._indices[string]
+        except KeyError:
+            raise KeyError(f"no information state {string!r} in this tree") from None
+
+    def __len__(self) -> int:
+        return len(self._strings)
+
+
+def string_with_actions(string: str, legal) -> str:
+    """Tells states apart that share a string but not their legal actions, which a player always knows."""
+    return f"{string}\nlegal actions: {' '.join(map(str, legal))}"
+
+
+class InfostateTree:
+    """One player's states, actions, and which state can follow which action: the rules alone, no probabilities.
+
+    first_sequence: int32[S + 1]  sequences of state s are first_sequence[s] .. first_sequence[s + 1]
+    first_child:    int32[J + 1]  child states of sequence j are first_child[j] .. first_child[j + 1];
+                                  the first states, children of the root, are 0 .. first_child[0]
+    parent:         int32[S]      the sequence that leads to s; J, the root, for the first states
+    action:         int16[J]      the game's action of sequence j
+    can_end:        bool [J]      an episode can end right after j
+
+    root_can_end says whether an episode can end before the player has acted at all. num_terminals counts terminal
+    states as pairs (last own sequence, return); num_merged_terminals as the paper does, as pairs (last own sequence,
+    what the others did after it), whatever they hold. names maps states to information-state strings and back.
+    least_return, most_return: float64[J], between which the return of an episode that ends on j lies by the rules, on
+    the [0, 1] scale; None if only that scale is known.
+    """
+
+    _ARRAYS = ("first_sequence", "first_child", "parent", "action", "can_end")
+    _RANGES = ("least_return", "most_return")
+    _FACTS = (
+        "player",
+        "min_utility",
+        "max_utility",
+        "root_can_end",
+        "num_terminals",
+        "num_merged_terminals",
+        "game_string",
+    )
+
+    def __init__(
+        self,
+        *,
+        first_sequence,
+        first_child,
+        parent,
+        action,
+        can_end,
+        player: int = 0,
+        min_utility: float = 0.0,
+        max_utility: float = 1.0,
+        root_can_end: bool = False,
+        num_terminals: int | None = None,
+        num_merged_terminals: int | None = None,
+        names=None,
+        game_string: str | None = None,
+        least_return=None,
+        most_return=None,
+    ):
+        self.first_sequence = storage.read_only(first_sequence, np.int32)
+        self.first_child = storage.read_only(first_child, np.int32)
+        self.parent = storage.read_only(parent, np.int32)
+        self.action = storage.read_only(action)
+        self.can_end = storage.read_only(can_end, np.bool_)
+        self.player = int(player)
+        self.min_utility = float(min_utility)
+        self.max_utility = float(max_utility)
+        self.root_can_end = bool(root_can_end)
+        endings = int(np.count_nonzero(self.can_end)) + self.root_can_end
+        self.num_terminals = endings if num_terminals is None else int(num_terminals)
+        self.num_merged_terminals = self.num_terminals if num_merged_terminals is None else int(num_merged_terminals)
+        self.names = names
+        self.game_string = game_string
+        self.least_return = None if least_return is None else storage.read_only(least_return, np.float64)
+        self.most_return = None if most_return is None else storage.read_only(most_return, np.float64)
+        self._opened_from = None
+        self._check_shape()
+        self._check_ranges()
+
+    def _check_shape(self) -> None:
+        for name in self._ARRAYS:
+            if getattr(self, name).ndim != 1:
+                raise ValueError(f"{name} must have one dimension, not {getattr(self, name).ndim}")
+        states, sequences = self.num_states, self.num_sequences
+        if len(self.first_sequence) != states + 1 or len(self.first_child) != sequences + 1:
+            raise ValueError(
+                f"first_sequence needs {states + 1} entries for {states} states and first_child {sequences + 1} for "
+                f"{sequences} sequences; they have {len(self.first_sequence)} and {len(self.first_child)}"
+            )
+        if len(self.action) != sequences:
+            raise ValueError(f"action needs one entry for each of the {sequences} sequences, not {len(self.action)}")
+        if self.action.dtype.kind not in "iu":
+            raise ValueError(f"actions must be whole numbers, not {self.action.dtype}")
+        if not (self.max_utility > self.min_utility and math.isfinite(self.utility_range)):
+            raise ValueError(
+                f"max_utility must exceed min_utility, both finite, not {self.max_utility} and {self.min_utility}"
+            )
+        if self.first_sequence[0] != 0 or self.first_sequence[-1] != sequences:
+            raise ValueError(f"first_sequence must run from 0 to the number of sequences, {sequences}")
+        if self.max_actions > np.iinfo(PLAN_DTYPE).max:
+            raise ValueError(f"a state has {self.max_actions} actions; plans hold at most {np.iinfo(PLAN_DTYPE).max}")
+        if not is_level_order(self.links):
+            raise ValueError(
+                "the tree is not in level order: every state needs at least one sequence, the children of a sequence "
+                "must be contiguous, agree with `parent`, and come after it, and a sequence without children must be "
+                "able to end"
+            )
+
+    def _check_ranges(self) -> None:
+        if self.least_return is None and self.most_return is None:
+            return
+        least, most = self.return_range
+        if len(least) != self.num_sequences or len(most) != self.num_sequences:
+            raise ValueError(
+                f"least_return and most_return need one entry for each of the {self.num_sequences} sequences, not "
+                f"{len(least)} and {len(most)}"
+            )
+        wrong = np.flatnonzero(self.can_end & ~((least >= 0) & (least <= most) & (most <= 1)))
+        if len(wrong):
+            j = int(wrong[0])
+            raise ValueError(
+                f"returns after sequence {j} must lie in a part of [0, 1], not from {least[j]} to {most[j]}"
+            )
+
+    @property
+    def return_range(self) -> tuple[np.ndarray, np.ndarray]:
+        """Per sequence: the least and the most that an episode which ends on it can return; 0 and 1 if not known.
+
+        Always read-only: for arrays of two types, what uses them would be compiled twice.
+        """
+        least = np.zeros(self.num_sequences) if self.least_return is None else self.least_return.view()
+        most = np.ones(self.num_sequences) if self.most_return is None else self.most_return.view()
+        least.flags.writeable = most.flags.writeable = False
+        return least, most
+
+    @property
+    def num_states(self) -> int:
+        return len(self.parent)
+
+    @property
+    def num_sequences(self) -> int:
+        """Own sequences, the root not counted."""
+        return len(self.can_end)
+
+    @property
+    def root(self) -> int:
+        """The number of the root sequence, on which episodes end before any own decision."""
+        return self.num_sequences
+
+    @property
+    def sequence_end(self) -> int:
+        """One more than the largest own sequence: how many entries a mixed plan has."""
+        return self.num_sequences
+
+    @functools.cached_property
+    def capacity(self) -> Capacity:
+        """How large the arrays of a learner have to be."""
+        children = max(int(np.diff(self.first_child).max(initial=0)), int(self.first_child[0]))
+        return Capacity(self.num_states, self.num_sequences, self.num_sequences + 1, self.horizon, children)
+
+    @property
+    def utility_range(self) -> float:
+        return self.max_utility - self.min_utility
+
+    def to_utility(self, value):
+        """The utility of a return in [0, 1], or of an array of them."""
+        return self.min_utility + self.utility_range * value
+
+    def to_return(self, utility: float) -> float:
+        """The return in [0, 1] of an episode that brought a utility."""
+        value = (utility - self.min_utility) / self.utility_range
+        if not -_ROUNDING <= value <= 1 + _ROUNDING:
+            raise ValueError(
+                f"an episode brought player {self.player} {utility}, outside the utilities {self.min_utility} .. "
+                f"{self.max_utility} that {self.game_string or 'the game'} declares; give the right min_utility and "
+                "max_utility"
+            )
+        return min(max(value, 0.0), 1.0)
+
+    @functools.cached_property
+    def links(self) -> Links:
+        return Links(self.first_sequence, self.first_child, self.parent, self.can_end)
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """A hash of the arrays and facts of the tree."""
+        return storage.fingerprint(*(getattr(self, name) for name in (*self._ARRAYS, *self._FACTS)))
+
+    @functools.cached_property
+    def max_actions(self) -> int:
+        return int(np.diff(self.first_sequence).max(initial=0))
+
+    @functools.cached_property
+    def horizon(self) -> int:
+        """The largest number of own decisions in one episode."""
+        return int(_horizon(self.links))
+
+    @functools.cached_property
+    def log_num_policies(self) -> float:
+        """ln of the number of reduced policies, N(s) = sum over a of the product over children c of N(c).
+
+        Policies that differ only at states which they never reach count once.
+        """
+        return float(_log_num_reduced_policies(self.links))
+
+    @functools.cached_property
+    def log_num_unreduced_policies(self) -> float:
+        """ln of the paper's count: the product over all states of the number of legal actions."""
+        return float(np.log(np.diff(self.first_sequence)).sum())
+
+    @property
+    def num_policies(self) -> float:
+        """The number of reduced policies; infinite if it does not fit a float."""
+        log_number = self.log_num_policies
+        if log_number < 34:
+            return float(round(math.exp(log_number)))
+        return math.exp(log_number) if log_number < 709 else math.inf
+
+    @functools.cached_property
+    def max_ending_sequences(self) -> int:
+        """The most sequences that one policy can end on: k(s) = max over a of [a can end] + sum over children k(c)."""
+        return int(_max_ending_sequences(self.links)) + self.root_can_end
+
+    def state_string(self, state: int) -> str:
+        """The information-state string of a state.
+
+        If other states share it, because the game's strings forget, it comes after those of the states before it, each
+        with the action that was taken there.
+        """
+        if not 0 <= state < self.num_states:
+            raise IndexError(f"state {state} is not one of 0 .. {self.num_states - 1}")
+        names = self._named()
+        string = names.string(state)
+        if string not in getattr(names, "ambiguous", ()):
+            return string
+        parent = int(self.parent[state])
+        while parent != self.root:
+            above = self.state_of(parent)
+            string = f"{names.string(above)}{HISTORY_MARK}{self.action[parent]}\n{string}"
+            parent = int(self.parent[above])
+        return string
+
+    def state_index(self, string: str) -> int:
+        """The state that state_string gives this string."""
+        names = self._named()
+        if self.strings_forget:
+            state = self._states_by_string().get(string)
+            if state is not None:
+                return state
+        return names.index(string)
+
+    def _states_by_string(self) -> dict[str, int]:
+        known = self.__dict__.get("_by_string", {})
+        if len(known) != self.num_states:
+            known = self._by_string = {self.state_string(state): state for state in range(self.num_states)}
+        return known
+
+    def state_after(self, sequence: int, string: str) -> int | None:
+        """The state with this string of the game, ambiguous or not, that follows a sequence; None if there is none."""
+        names = self._named()
+        if not self.strings_forget:
+            try:
+                state = names.index(string)
+            except KeyError:
+                return None
+            return state if self.parent[state] == sequence else None
+        return self._states_after.get((sequence, string))
+
+    @functools.cached_property
+    def _states_after(self) -> dict[tuple[int, str], int]:
+        return {(int(self.parent[state]), self.names.string(state)): state for state in range(self.num_states)}
+
+    def state_of(self, sequence: int) -> int:
+        """The state of an own sequence."""
+        return int(np.searchsorted(self.first_sequence, sequence, "right")) - 1
+
+    @property
+    def strings_forget(self) -> bool:
+        """Whether some of the game's strings are those of several states."""
+        return bool(getattr(self.names, "ambiguous", None))
+
+    def _named(self):
+        if self.names is None:
+            raise ValueError("this tree was made without information-state strings")
+        return self.names
+
+    def has_the_states_of(self, other: InfostateTree) -> bool:
+        """Whether both are trees of one player with the same states, actions and successors, so that plans fit both."""
+        return self is other or (
+            self.player == other.player
+            and all(
+                np.array_equal(getattr(self, name), getattr(other, name))
+                for name in ("first_sequence", "first_child", "action")
+            )
+        )
+
+    def legal_actions(self, state: int) -> np.ndarray:
+        """The game's actions of a state, in the order that plans index."""
+        return self.action[self.first_sequence[state] : self.first_sequence[state + 1]]
+
+    def check_plan(self, plan) -> np.ndarray:
+        """The plan as a clean array: one action index per state (integers) or one probability per sequence (floats)."""
+        plan = np.asarray(plan)
+        if plan.ndim == 1 and np.issubdtype(plan.dtype, np.integer):
+            return self._check_deterministic(plan)
+        if plan.ndim == 1 and np.issubdtype(plan.dtype, np.floating):
+            return self._check_mixed(plan)
+        raise ValueError(
+            f"a plan is a one-dimensional array of {self.num_states} integers (an action index per state) or of "
+            f"{self.sequence_end} floats (a probability per sequence), not {plan.dtype} of shape {plan.shape}"
+        )
+
+    def _check_deterministic(self, plan: np.ndarray) -> np.ndarray:
+        if len(plan) != self.num_states:
+            raise ValueError(f"a deterministic plan needs {self.num_states} entries, one per state, not {len(plan)}")
+        wrong = np.flatnonzero((plan < 0) | (plan >= np.diff(self.first_sequence)))
+        if len(wrong):
+            state = int(wrong[0])
+            raise ValueError(
+                f"the plan has action index {plan[state]} at state {state}, which has "
+                f"{len(self.legal_actions(state))} legal actions (indices from 0)"
+            )
+        return np.ascontiguousarray(plan, PLAN_DTYPE)
+
+    def _check_mixed(self, plan: np.ndarray) -> np.ndarray:
+        if len(plan) != self.sequence_end:
+            raise ValueError(f"a mixed plan needs {self.sequence_end} entries, one per sequence, not {len(plan)}")
+        if not self.num_states:
+            return np.ascontiguousarray(plan, np.float64)
+        totals = np.add.reduceat(plan, self.first_sequence[:-1])
+        lowest = np.minimum.reduceat(plan, self.first_sequence[:-1])
+        wrong = np.flatnonzero(~(np.abs(totals - 1) < 1e-6) | ~(lowest >= 0))
+        if len(wrong):
+            state = int(wrong[0])
+            probabilities = plan[self.first_sequence[state] : self.first_sequence[state + 1]]
+            raise ValueError(f"the plan at state {state} is not a distribution over its actions: {probabilities}")
+        return np.ascontiguousarray(plan, np.float64)
+
+    def as_probabilities(self, plan) -> np.ndarray:
+        """The plan as one probability per sequence."""
+        plan = self.check_plan(plan)
+        if plan.dtype != PLAN_DTYPE:
+            return plan
+        probabilities = np.zeros(self.sequence_end)
+        probabilities[self.first_sequence[:-1] + plan] = 1.0
+        return probabilities
+
+    def save(self, path) -> None:
+        """Writes the tree to a new directory at path atomically."""
+        storage.save_directory(path, self._contents())
+
+    def _contents(self) -> dict:
+        contents = {name: getattr(self, name) for name in self._ARRAYS}
+        contents.update({name: getattr(self, name) for name in self._RANGES if getattr(self, name) is not None})
+        contents["tree"] = {name: getattr(self, name) for name in self._FACTS}
+        if isinstance(self.names, StateNames):
+            contents["names"] = self.names._strings
+        return contents
+
+    @classmethod
+    def load(cls, path, names=None) -> InfostateTree:
+        """Opens a saved tree, its arrays memory-mapped. names: for trees whose strings are computed, not stored.
+
+        Every file is compared with its checksum when it is first opened, and what kernels rely on is checked always.
+        It is pickled as its path, and opened again, so that processes share it.
+        """
+        path = storage.checked_path(path).resolve()
+        with storage.opening(path) as saved:
+            arrays = {name: saved.array(name) for name in cls._ARRAYS}
+            arrays.update({name: saved.array(name) for name in cls._RANGES if f"{name}.npy" in saved})
+            if names is None and "names.json" in saved:
+                strings = saved.document("names")
+                if not (isinstance(strings, list) and all(isinstance(string, str) for string in strings)):
+                    raise ValueError("names.json must hold a list of strings")
+                if len(strings) != len(arrays["parent"]):
+                    raise ValueError(f"names.json holds {len(strings)} strings for {len(arrays['parent'])} states")
+                names = StateNames(strings)
+            tree = cls(**arrays, **saved.document("tree"), names=names)
+        tree._opened_from = path
+        return tree
+
+    @classmethod
+    def _open_again(cls, path, names, num_states: int, num_sequences: int) -> InfostateTree:
+        with storage.opening_again(path):
+            tree = cls.load(path, names)
+        if (tree.num_states, tree.num_sequences) != (num_states, num_sequences):
+            raise ValueError(f"{path} is not the saved tree that it was when {cls.__name__} was pickled: {tree!r}")
+        return tree
+
+    def __reduce_ex__(self, protocol):
+        if self._opened_from is None:
+            return super().__reduce_ex__(protocol)
+        names = None if isinstance(self.names, StateNames) else self.names
+        return self._open_again, (self._opened_from, names, self.num_states, self.num_sequences)
+
+    def __getstate__(self) -> dict:
+        return {name: getattr(self, name) for name in (*self._ARRAYS, *self._RANGES, *self._FACTS, "names")}
+
+    def __setstate__(self, state: dict) -> None:
+        type(self).__init__(self, **state)
+
+    def __repr__(self) -> str:
+        return (
+            f"InfostateTree(player={self.player}, num_states={self.num_states}, num_sequences={self.num_sequences}, "
+            f"horizon={self.horizon})"
+        )
+
+
+@numba.njit(cache=True)
+def is_level_order(links):
+    """Whether kernels can walk the tree: sizes must agree and first_sequence run from 0 to the number of sequences."""
+    states, sequences = len(links.parent), len(links.can_end)
+    next_child = links.first_child[0]
+    if not 0 <= next_child <= states:
+        return False
+    for child in range(next_child):
+        if links.parent[child] != sequences:
+            return False
+    for state in range(states):
+        if state >= next_child or links.first_sequence[state + 1] <= links.first_sequence[state]:
+            return False
+        if links.first_sequence[state + 1] > sequences:
+            return False
+        for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+            if links.first_child[j] != next_child or links.first_child[j + 1] < next_child:
+                return False
+            if links.first_child[j + 1] > states or (links.first_child[j + 1] == next_child and not links.can_end[j]):
+                return False
+            for child in range(next_child, links.first_child[j + 1]):
+                if links.parent[child] != j:
+                    return False
+            next_child = links.first_child[j + 1]
+    return next_child == states
+
+
+@numba.njit(cache=True)
+def _horizon(links):
+    depth, longest = np.zeros(len(links.can_end) + 1, np.int32), 0
+    for state in range(len(links.parent)):
+        for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+            depth[j] = depth[links.parent[state]] + 1
+            longest = max(longest, depth[j])
+    return longest
+
+
+@numba.njit(cache=True)
+def _log_num_reduced_policies(links):
+    log_number = np.empty(len(links.parent))
+    for state in range(len(links.parent) - 1, -1, -1):
+        highest = -np.inf
+        total = 0.0
+        for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+            product = traversal.add_children(links, j, log_number, 0.0)
+            if product > highest:
+                total = total * np.exp(highest - product) + 1.0
+                highest = product
+            else:
+                total += np.exp(product - highest)
+        log_number[state] = highest + np.log(total)
+    return traversal.add_children(links, traversal.root(links), log_number, 0.0)
+
+
+@numba.njit(cache=True)
+def _max_ending_sequences(links):
+    most = np.zeros(len(links.parent), np.int64)
+    for state in range(len(links.parent) - 1, -1, -1):
+        for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+            number = traversal.add_children(links, j, most, np.int64(links.can_end[j]))
+            most[state] = max(most[state], number)
+    return traversal.add_children(links, traversal.root(links), most, 0)

@@ -1,0 +1,256 @@
+"""Moving about a tree: what can follow a sequence, the path to one, what a plan reaches, and draws of what happens.
+
+The child states of a sequence, or of the root, are gone through by
+
+    child, end = traversal.children(links, sequence)
+    while child != end:
+        ...
+        child = traversal.next_child(links, child)
+
+and in no other way. A tree in level order has the children of a sequence side by side, one that grows has them linked;
+which of the two it is, the type of its links says when a kernel is compiled. A state's sequences always stand together:
+first_sequence[s] .. first_sequence[s + 1].
+"""
+
+from __future__ import annotations
+
+import collections
+
+import numba.extending
+import numpy as np
+
+from tmdp_spiel.core.jit import kernel
+
+# The own decisions of one episode in order, at most `horizon` many.
+Path = collections.namedtuple("Path", ["states", "sequences"])
+
+
+def new_path(horizon: int) -> Path:
+    return Path(np.empty(horizon, np.int32), np.empty(horizon, np.int32))
+
+
+_INLINE = {"forceinline": True, "_nrt": False}
+
+
+@kernel
+def _ordered_root(links):
+    return np.int64(len(links.can_end))
+
+
+@kernel
+def _grown_root(links):
+    return np.int64(0)
+
+
+@kernel
+def _ordered_children(links, sequence):
+    if sequence == len(links.can_end):
+        return np.int64(0), np.int64(links.first_child[0])
+    return np.int64(links.first_child[sequence]), np.int64(links.first_child[sequence + 1])
+
+
+@kernel
+def _grown_children(links, sequence):
+    return np.int64(links.first_child[sequence]), np.int64(-1)
+
+
+def _grows(links) -> bool:
+    """Whether the links, or in a kernel their type, are those of a lazy tree."""
+    return "next_sibling" in getattr(links, "fields", getattr(links, "_fields", ()))
+
+
+def root(links):
+    """The index that stands for the root among sequences: nothing done yet."""
+    return _grown_root(links) if _grows(links) else _ordered_root(links)
+
+
+def children(links, sequence):
+    """The first child state of a sequence or of the root, and what next_child says after the last; equal if none."""
+    return _grown_children(links, sequence) if _grows(links) else _ordered_children(links, sequence)
+
+
+def next_child(links, child):
+    """The child state of the same sequence after this one."""
+    return np.int64(links.next_sibling[child]) if _grows(links) else child + 1
+
+
+@numba.extending.overload(root, jit_options=_INLINE)
+def _compiled_root(links):
+    return (lambda links: _grown_root(links)) if _grows(links) else (lambda links: _ordered_root(links))
+
+
+@numba.extending.overload(children, jit_options=_INLINE)
+def _compiled_children(links, sequence):
+    if _grows(links):
+        return lambda links, sequence: _grown_children(links, sequence)
+    return lambda links, sequence: _ordered_children(links, sequence)
+
+
+@numba.extending.overload(next_child, jit_options=_INLINE)
+def _compiled_next_child(links, child):
+    if _grows(links):
+        return lambda links, child: np.int64(links.next_sibling[child])
+    return lambda links, child: child + 1
+
+
+@kernel
+def num_children(links, sequence):
+    number = 0
+    child, end = children(links, sequence)
+    while child != end:
+        number += 1
+        child = next_child(links, child)
+    return number
+
+
+@kernel
+def is_first(links, state):
+    """Whether the state can be the first decision of an episode."""
+    return links.parent[state] == root(links)
+
+
+@kernel
+def state_of(links, sequence):
+    """The state of a sequence, by bisection."""
+    low, high = 0, len(links.parent)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if links.first_sequence[middle] <= sequence:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def trace_back(links, ended_on, path):
+    """Fills the path that leads to a sequence; returns its length."""
+    length = 0
+    sequence = np.int64(ended_on)
+    while sequence != root(links):
+        length += 1
+        sequence = np.int64(links.parent[state_of(links, sequence)])
+    sequence = np.int64(ended_on)
+    for at in range(length - 1, -1, -1):
+        state = state_of(links, sequence)
+        path.states[at], path.sequences[at] = state, sequence
+        sequence = np.int64(links.parent[state])
+    return length
+
+
+@kernel
+def force_path(links, sequence, forced):
+    """Sets forced[s] to the action index of every state on the path to the sequence, itself included."""
+    while sequence != root(links):
+        state = state_of(links, sequence)
+        forced[state] = sequence - links.first_sequence[state]
+        sequence = links.parent[state]
+
+
+@kernel
+def release_path(links, sequence, forced):
+    """Undoes force_path."""
+    while sequence != root(links):
+        state = state_of(links, sequence)
+        forced[state] = -1
+        sequence = links.parent[state]
+
+
+@kernel
+def list_children(links, sequence, listed, number):
+    """Appends the child states of a sequence, or of the root, to those already listed; returns how many then.
+
+    What a plan reaches is listed, parents first, by beginning with the root and continuing with the plan's sequence at
+    every state that is listed.
+    """
+    child, end = children(links, sequence)
+    while child != end:
+        listed[number] = child
+        number += 1
+        child = next_child(links, child)
+    return number
+
+
+@kernel
+def add_children(links, sequence, values, total):
+    """The total and the values of the child states of a sequence, or of the root, added to it one by one."""
+    child, end = children(links, sequence)
+    while child != end:
+        total += values[child]
+        child = next_child(links, child)
+    return total
+
+
+@kernel
+def follow_chance(links, chances, sequence, rest):
+    """What comes after a sequence, by inversion of its distribution: (child state, -1, rest) or (-1, outcome, rest).
+
+    rest is uniform on [0, q(sequence)); what is left of it is uniform on the range of the child that it fell into.
+    """
+    last_child, last_outcome = np.int64(-1), -1
+    child, end = children(links, sequence)
+    while child != end:
+        if rest < chances.reach[child]:
+            return child, -1, rest
+        rest -= chances.reach[child]
+        if chances.reach[child] > 0:
+            last_child = child
+        child = next_child(links, child)
+    for outcome in range(chances.first_outcome[sequence], chances.first_outcome[sequence + 1]):
+        if rest < chances.outcome_probability[outcome]:
+            return np.int64(-1), outcome, rest
+        rest -= chances.outcome_probability[outcome]
+        if chances.outcome_probability[outcome] > 0:
+            last_outcome = outcome
+    # Rounding used up the whole range: the last possible continuation is meant.
+    if last_outcome >= 0:
+        return np.int64(-1), last_outcome, 0.0
+    return last_child, -1, 0.0
+
+
+@kernel
+def follow_plan(links, chances, plan, uniform, path):
+    """One episode of a deterministic plan from one uniform draw: fills the path; returns (its length, outcome)."""
+    j, rest, length = root(links), uniform, 0
+    while True:
+        state, outcome, rest = follow_chance(links, chances, j, rest)
+        if outcome >= 0:
+            return length, outcome
+        j = np.int64(links.first_sequence[state] + plan[state])
+        path.states[length], path.sequences[length] = state, j
+        length += 1
+
+
+@kernel
+def sample_deterministic(links, chances, plan, uniform):
+    """As follow_plan, without the path: (sequence it ended on, outcome)."""
+    j, rest = root(links), uniform
+    while True:
+        state, outcome, rest = follow_chance(links, chances, j, rest)
+        if outcome >= 0:
+            return j, outcome
+        j = np.int64(links.first_sequence[state] + plan[state])
+
+
+@kernel
+def sample_mixed(links, chances, probabilities, rng):
+    """One episode of a mixed plan: one uniform draw for the environment, then one for each own decision."""
+    j, rest = root(links), rng.random()
+    while True:
+        state, outcome, rest = follow_chance(links, chances, j, rest)
+        if outcome >= 0:
+            return j, outcome
+        j = np.int64(draw_sequence(links, probabilities, state, rng.random()))
+
+
+@kernel
+def draw_sequence(links, probabilities, state, uniform):
+    """A sequence of the state, drawn from the probabilities of its sequences."""
+    last = links.first_sequence[state]
+    for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+        if uniform < probabilities[j]:
+            return j
+        uniform -= probabilities[j]
+        if probabilities[j] > 0:
+            last = j
+    return last
