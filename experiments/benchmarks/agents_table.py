@@ -1,7 +1,7 @@
 r"""The exact exploitability of small trained agents, recomputed from their files.
 
   python -m experiments.benchmarks.agents_table
-  python -m experiments.benchmarks.agents_table --games=phantom_ttt
+  python -m experiments.benchmarks.agents_table --rows_of=phantom_ttt
 
 A row is one line in ROWS, and for a network a file in experiments/benchmarks/agents: float16 layers of both players,
 weight_{player}_{layer} and bias_{player}_{layer}, with ReLU between them. The networks were trained by OpenSpiel's own
@@ -59,7 +59,7 @@ ROWS = [
     Row(DICE, "equilibrium"),
 ]
 
-_GAMES = flags.DEFINE_string("games", "", "Only these games, with semicolons between them; all of them if empty.")
+_GAMES = flags.DEFINE_string("rows_of", "", "Only these games, with semicolons between them; all of them if empty.")
 
 
 class Network:
