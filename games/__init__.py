@@ -1,3 +1,3 @@
-"""Games of our own, registered with OpenSpiel; what they bring beside their rules is registered with spiel."""
+"""Our own games, and exact forms and equilibria of OpenSpiel's games; importing this registers them."""
 
 from tmdp_spiel.games import phantom, public_action, rbt  # noqa: F401 (registers them)

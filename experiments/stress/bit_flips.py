@@ -1,4 +1,4 @@
-"""One flipped bit in a file: it must be refused, or come to the same; never to something else, nor to a crash."""
+"""Flips one bit of a file: the file must be refused, or load to the same content. It must never crash."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ class Learner(abc.ABC):
         return played, total
 
     def check_same_environment(self, mdp: TreeMDP) -> bool:
-        """For learners that certify: whether this is the first environment they meet; an error if it is the second."""
+        """For learners that certify: whether mdp is the first environment used; an error if another was used before."""
         first = self._fed_by is None
         if not first and self._fed_by != mdp.fingerprint:
             raise ValueError("this learner was fed by another opponent; what it has learned certifies nothing here")

@@ -77,7 +77,7 @@ def _stamped(of_file_alone):
 
 
 def _without_lost_names(load_index):
-    """The list of what is kept for a function: nothing, if it names classes that the sources do not have any more."""
+    """Returns an empty index if the cached code refers to classes that no longer exist."""
 
     @functools.wraps(load_index)
     def _load_index(self):

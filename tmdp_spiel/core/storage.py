@@ -56,7 +56,7 @@ def cache_directory() -> pathlib.Path:
 
 
 def checked_path(path) -> pathlib.Path:
-    """The path, if it is one."""
+    """Converts to a Path; a TypeError if it is neither a string nor a path."""
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"a path is needed, not {path!r}")
     return pathlib.Path(path)
@@ -74,7 +74,8 @@ def check_folder(path) -> None:
         raise type(error)(f"nothing can be written to {folder}: {error.strerror or error}") from None
 
 
-# Temporaries, and the lock of a file that one process at a time writes.
+# Temporaries, and the lock of a file that one process at a time writes. Not filelock: the error names the process that
+# holds the lock, and the same kind of lock tells which temporaries have a living writer.
 
 
 def _try_lock(descriptor: int) -> bool:
@@ -110,7 +111,7 @@ def remove_unfinished(path) -> None:
 
 @contextlib.contextmanager
 def locked(path):
-    """For a file that one process at a time may write: refuses with InUseError while another one is at it.
+    """For a file that one process at a time may write: raises InUseError while another process holds the lock.
 
     What killed processes left of writing it is removed.
     """

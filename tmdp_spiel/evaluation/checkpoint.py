@@ -236,7 +236,7 @@ def _archive(file, path):
     start = file.read(64)
     if not start.startswith(b"PK"):
         old = _OLD_MAGIC.match(start)
-        wrote = f": it is of format {int(old[1])}, which versions before 0.2.0 wrote" if old else ""
+        wrote = f": it is of format {int(old[1])}, which an earlier version wrote" if old else ""
         raise ValueError(f"{path} is not a checkpoint of this version of tmdp-spiel, {__version__}{wrote}")
     file.seek(0)
     try:
@@ -271,7 +271,7 @@ def _damaged(path) -> ValueError:
 
 
 def read_identity(path) -> dict:
-    """Whose file it is, without reading the rest."""
+    """The header of a checkpoint: its class, hyper-parameters and tree. The rest is not read."""
     with _opened(path) as file, _archive(file, path) as archive:
         return _read_header(archive, path)
 
@@ -297,7 +297,7 @@ class _Stored:
             self._regrow(tree)
 
     def _regrow(self, tree: LazyTree) -> None:
-        """The tree at hand, if nothing is in it yet, becomes the one that the learner grew."""
+        """Copies the saved tree into the given one, which must be empty or the same."""
         with self.reading():
             kept = state_dict.StateDecoder(tree, self.arrays).value(self.content["tree"], None, "the tree")
             grown = LazyTree.from_state_dict(kept)
@@ -320,14 +320,14 @@ class _Stored:
             raise self._other_version(error) from error
 
     def load_state_dict(self, learner: Learner) -> None:
-        """Brings a learner that has learned nothing to where that of the file was."""
+        """Restores a new learner from the file."""
         with self.reading():
             state_dict.load_state_dict(learner, self.content["learner"], self.arrays)
             _SAVED_AS[learner] = str(self.header["state"]), learner.episodes
 
     @contextlib.contextmanager
     def reading(self):
-        """Says of what does not fit that the file is another's."""
+        """Reports arrays that do not fit as a file of another version."""
         try:
             yield
         except (state_dict.StateMismatchError, KeyError, TypeError) as error:
@@ -430,7 +430,7 @@ class RunCheckpoint(contextlib.AbstractContextManager):
             self.save(beside)
 
     def save(self, beside: typing.Callable[[], typing.Any]) -> bool:
-        """Writes the file; whether it could be. A disk that is full costs the file, not the run."""
+        """Writes the file; whether it could be. If it cannot be written, warns, and the run continues."""
         start, saved = time.perf_counter(), True
         try:
             save(self.path, self.whose, self.learner, beside())

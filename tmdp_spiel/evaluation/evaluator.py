@@ -1,6 +1,6 @@
-"""What a learner's policies are truly worth: exact regret while it plays, exact value gap of what it recommends.
+"""Measures a learner: exact regret while it plays, and the exact value gap of what it recommends.
 
-A learner may not know any of this, so it is kept here, by whoever runs the learner, and not in the learner.
+A learner must not know true values, so they are kept here and not in the learner.
 """
 
 from __future__ import annotations

@@ -56,9 +56,9 @@ def _next_size(size: int, played: int, spent: float) -> int:
 
 
 class GracefulInterrupt(contextlib.AbstractContextManager):
-    """Turns Ctrl-C into a question that the loop answers between two pieces.
+    """Defers Ctrl-C until the current piece has been played.
 
-    Not in a process of a pool: there it is for the one that started the pool to say what Ctrl-C means.
+    It has no effect in a worker process, where the parent process handles Ctrl-C.
     """
 
     def __init__(self):

@@ -116,12 +116,12 @@ def run(
         episodes.
       seconds: end the run after about that long.
       piece: how many episodes to play at a time; if not given, that follows the clock. Regret is summed piece by piece,
-        so with it the trace is the same to the last bit on every machine, the times aside.
+        so with it the trace is the same to the last bit on every machine, except for the timings.
       play_on: after the learner has stopped, the policy that it recommends is played to the end.
       progress: a bar, on a terminal.
       file: where to save the learner, the generator and the trace, every save_every seconds, at Ctrl-C and at the end.
         If it is there already, the run resumes from it, even after a kill, to the trace that it would have had without
-        the interruption, the times aside, and the rounding of the summed regret if no `piece` is given. A file of
+        the interruption, except for the timings and, without `piece`, the rounding of the summed regret. A file of
         another run is refused, and so is a learner that is neither new nor the one in the file. It is tried before the
         first episode; if it cannot be written later, that is said, and the run continues.
       save_every: in seconds.

@@ -168,9 +168,9 @@ class _Discovered:
 
 
 class _Budget:
-    """Bounds a traversal by the histories it meets, and by memory where they are dearer than usual.
+    """Limits a traversal by its number of histories, and by memory if histories are long.
 
-    The states of a long game cost more the later in the game they are, and so may their strings.
+    The memory of a state, and of its string, may grow with the length of its history.
     """
 
     BYTES_PER_NODE = 500  # on top of about as much that a history with a short string needs

@@ -1,9 +1,9 @@
 """The cheapest alternative over all rivals at once, from below: one pass over the tree (docs/theory.md, section 13).
 
 For a fixed multiplier eta, what the part of the tree below a state adds to the dual is a concave function of its nu,
-one for each of three cases: the rival alone comes there, the answer alone, or both. At a sequence the functions of its
-children and outcomes add up; at a state nu is shared out over the actions, the best way (a sup-convolution), and the
-rival takes the action that leaves least. The functions are kept as values at points, with chords between, which lie
+one for each of three cases: only the rival reaches the state, only the answer, or both. At a sequence the functions of
+its children and outcomes are added; at a state nu is divided among the actions in the best way (a sup-convolution), and
+the rival takes the action that leaves least. The functions are kept as values at points, with chords between, which lie
 below a concave function: so whatever the points, the result is a lower bound.
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 from tmdp_spiel.core.jit import tree_pass
 from tmdp_spiel.trees import traversal
 
-RIVAL, ANSWER, BOTH = range(3)  # who comes there
+RIVAL, ANSWER, BOTH = range(3)  # who reaches the state
 
 POINTS = 320
 _TAIL = 20  # of the points, on either side, for what is far from the plan

@@ -52,7 +52,7 @@ class TreeBot(pyspiel.Bot):
         self._look_ahead(state, int(action))
 
     def _look_ahead(self, state, action: int) -> None:
-        """Bots are told of every action before it happens, but not of the end: the one that ends the episode is it."""
+        """Ends the episode if this action does: bots are informed of actions, but not of the end of an episode."""
         after = state.child(action)
         if after.is_terminal():
             self.session.end(after.player_return(self.player_id), self.evaluate)

@@ -1,10 +1,9 @@
 """Episodes against opponents who are played with, through the game itself, on a lazy tree.
 
-An episode costs what the game and the opponents cost: the learner is asked only at the states that it comes to, and
-nothing is done over the whole tree. The first moves of most episodes are old acquaintances: histories that were met
-before are remembered, with what can happen there, and are walked through without asking the game again. A history is
-remembered when it is met for the second time, one in every episode, up to a limit. (Not against bots, who have to be
-shown every state, nor where the game draws its chance events itself.)
+The cost of an episode is that of the game and the opponents: the learner is asked only at the states on the path, and
+nothing is done over the whole tree. Histories that occurred before are cached, with what can happen there, so that most
+episodes begin without asking the game. A history is cached at its second occurrence, one in every episode, up to a
+limit. (Not against bots, which are shown every state, nor where the game draws its chance events itself.)
 """
 
 from __future__ import annotations
@@ -188,7 +187,7 @@ class LiveGame:
             return None
 
     def _remember(self, state: pyspiel.State, sequence: int) -> _Remembered | None:
-        """A new acquaintance; None if it is an own state that is not in the tree."""
+        """A new cache entry; None if it is an own state that is not in the tree."""
         node = _Remembered()
         node.sequence, node.state = sequence, state
         actor = state.current_player()
