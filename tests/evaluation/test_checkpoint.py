@@ -348,7 +348,7 @@ def test_no_file_runs_code(form, mdp_of, tmp_path):
     agent = ts.agent.TreeAgent(0, "kuhn", "UCT")
     message = {
         "npz": "is damaged|written by another run",
-        "checkpoint 3": "is not a .* format 3, which versions before",
+        "checkpoint 3": "is not a .* format 3, which an earlier version wrote",
     }
     for read in (
         lambda: ts.load_learner(path, mdp.tree),
