@@ -29,6 +29,7 @@ from tmdp_spiel.algorithms.thompson_tree import ThompsonTree
 from tmdp_spiel.algorithms.ucb_t import UCBT
 from tmdp_spiel.core.storage import InUseError
 from tmdp_spiel.evaluation.checkpoint import load_learner, save_learner
+from tmdp_spiel.evaluation.cluster import UnprotectedSchedulerWarning
 from tmdp_spiel.evaluation.run import Result, Trace, run, run_until_stopped
 from tmdp_spiel.evaluation.state_dict import StateMismatchError
 from tmdp_spiel.exploit.api import exploit
@@ -47,9 +48,10 @@ from tmdp_spiel.openspiel.fixed_opponent_game import fixed_opponent_game
 from tmdp_spiel.openspiel.grow_tree import grow_tree
 from tmdp_spiel.openspiel.load_game import load_game
 from tmdp_spiel.openspiel.opponents import adapters
+from tmdp_spiel.openspiel.opponents.adapters.questions import AnswerError
 from tmdp_spiel.openspiel.opponents.episode import EpisodeTooLongError
 from tmdp_spiel.openspiel.opponents.fixed import NotAPolicyError, uniform
-from tmdp_spiel.openspiel.opponents.live import OpponentError
+from tmdp_spiel.openspiel.opponents.live import AnswersChangeError, OpponentError
 from tmdp_spiel.openspiel.opponents.live_game import LiveGame
 from tmdp_spiel.openspiel.policies import plan_to_policy, policy_to_plan
 from tmdp_spiel.openspiel.policy_files import read_policy, write_policy
@@ -69,6 +71,8 @@ __all__ = [
     "PSRL",
     "UCBT",
     "UCT",
+    "AnswerError",
+    "AnswersChangeError",
     "BalancedLevels",
     "BettingOnDifferences",
     "BettingUCRL",
@@ -94,6 +98,7 @@ __all__ = [
     "ThompsonTree",
     "Trace",
     "TreeMDP",
+    "UnprotectedSchedulerWarning",
     "__version__",
     "adapters",
     "agent",

@@ -68,10 +68,18 @@ def build_tree(
         queries: for a search bot, whose answers change from query to query: the number of answers to average at each
             state. The tree is then that of the averages, an estimate, and says so (TreeMDP.queries).
 
+    Returns:
+        The Tree MDP: the player's infostate tree, with the true chances and returns.
+
     Raises:
         GameTooLargeError: the game has more histories than max_nodes, or takes longer than max_seconds.
         ValueError: the game does not tell its probabilities; or the opponent is no policy (NotAPolicyError): its
             answers change from query to query, or with what it cannot see.
+
+    >>> import tmdp_spiel as ts
+    >>> mdp = ts.build_tree("kuhn", player=0, opponent=ts.uniform("kuhn"))
+    >>> round(mdp.best_response()[0], 4)
+    0.5
     """
     game = load_game(game)
     player = check_player(game, player)
@@ -93,6 +101,13 @@ def build_infostate_tree(
         player: the player that learns, from 0.
         max_nodes: the most histories to visit, as in build_tree.
         max_seconds: the longest that it may take.
+
+    Returns:
+        The tree, without chances.
+
+    >>> import tmdp_spiel as ts
+    >>> ts.build_infostate_tree("kuhn", player=0).num_states
+    6
     """
     game = load_game(game)
     player = check_player(game, player)

@@ -41,6 +41,14 @@ def fixed_opponent_game(game, player: int, opponent) -> pyspiel.Game:
         game: anything that load_game takes.
         player: the player that decides, from 0.
         opponent: the others, in any form that an opponent of build_tree may have.
+
+    Returns:
+        An OpenSpiel game with one deciding player.
+
+    >>> import tmdp_spiel as ts
+    >>> game = ts.fixed_opponent_game("kuhn", player=0, opponent=ts.uniform("kuhn"))
+    >>> game.new_initial_state().is_chance_node()
+    True
     """
     game = load_game(game)
     check_supported(game)

@@ -34,6 +34,13 @@ def grow_tree(
         new_states: how many states an episode may add.
         min_utility: the least that an episode can bring; as the game declares it if not given.
         max_utility: the most that an episode can bring; as the game declares it if not given.
+
+    Returns:
+        A LazyTree without states.
+
+    >>> import tmdp_spiel as ts
+    >>> ts.grow_tree("connect_four", player=0).num_states
+    0
     """
     game = load_game(game)
     player = check_player(game, player)

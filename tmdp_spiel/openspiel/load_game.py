@@ -33,6 +33,13 @@ def load_game(game: str | pyspiel.Game) -> pyspiel.Game:
     Args:
         game: `kuhn`, `kuhn5`, `leduc`, `rbt`, any OpenSpiel game string, or a pyspiel.Game. `leduc` is not
             `leduc_poker` but `leduc_poker(suit_isomorphism=True)`: cards are numbered by rank, and suits are not told.
+
+    Returns:
+        The game as an OpenSpiel object.
+
+    >>> import tmdp_spiel as ts
+    >>> print(ts.load_game("kuhn"))
+    kuhn_poker()
     """
     if isinstance(game, str):
         game = _load_named(game)

@@ -48,6 +48,16 @@ def plan_to_policy(tree: InfostateTree, plan, game=None) -> policy_lib.TabularPo
         tree: the tree that the plan is for.
         plan: one action index per state (integers), or one probability per sequence (floats).
         game: the tree's game, if it cannot be loaded from its string (a game object made in Python).
+
+    Returns:
+        An OpenSpiel policy; its probabilities at the states of the tree are those of the plan.
+
+    >>> import tmdp_spiel as ts
+    >>> mdp = ts.build_tree("kuhn", 0, ts.uniform("kuhn"))
+    >>> value, plan = mdp.best_response()
+    >>> policy = ts.plan_to_policy(mdp.tree, plan)
+    >>> round(mdp.value(ts.policy_to_plan(mdp.tree, policy)), 4)
+    0.5
     """
     if isinstance(tree, LazyTree) or tree.strings_forget:
         return PlanPolicy(_game_of(tree, game), tree, plan)
@@ -71,6 +81,15 @@ def policy_to_plan(tree: InfostateTree, policy, game=None, *, max_nodes: int = D
         policy: in any form that an opponent of build_tree may have.
         game: the tree's game, if it cannot be loaded from its string (a game object made in Python).
         max_nodes: the most histories to visit, as in build_tree.
+
+    Returns:
+        float64, one probability for each sequence of the tree.
+
+    >>> import tmdp_spiel as ts
+    >>> mdp = ts.build_tree("kuhn", 0, ts.uniform("kuhn"))
+    >>> plan = ts.policy_to_plan(mdp.tree, ts.uniform("kuhn"))
+    >>> round(mdp.value(plan), 4)
+    0.125
     """
     game = _game_of(tree, game)
     form = _form_of(tree, game)
