@@ -70,6 +70,7 @@ setup(
     package_data={
         "tmdp_spiel": ["py.typed"],
         "tmdp_spiel.core": ["*.mplstyle"],
+        "tmdp_spiel.exploit": ["*.schema.json"],
         "tmdp_spiel.exploit.report": ["template/*"],
         "tmdp_spiel.games.rbt": ["data/*.bin"],
         "tmdp_spiel.games.phantom": ["data/*.bin"],

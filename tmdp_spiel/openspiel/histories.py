@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+
 import pyspiel
 
 from tmdp_spiel.openspiel.build import DEFAULT_MAX_NODES
@@ -10,11 +12,27 @@ from tmdp_spiel.openspiel.load_game import game_string
 from tmdp_spiel.openspiel.opponents.fixed import state_key
 from tmdp_spiel.trees.infostate_tree import InfostateTree
 
+_MOST_KEPT = 50_000  # states, while their tree lives
+_kept: weakref.WeakKeyDictionary[InfostateTree, tuple[list[pyspiel.State], int]] = weakref.WeakKeyDictionary()
+
 
 def one_history_per_infostate(
     tree: InfostateTree, game: pyspiel.Game, *, max_nodes: int = DEFAULT_MAX_NODES
 ) -> list[pyspiel.State]:
-    """For each state of the tree, a state of the game at which its player knows just that."""
+    """For each state of the tree, a state of the game at which its player knows just that; not to be changed."""
+    states, nodes = _kept.get(tree, ([], 0))
+    if states and nodes <= max_nodes and str(states[0].get_game()) == str(game):
+        return states
+    states, nodes = _one_history_per_infostate(tree, game, max_nodes)
+    if len(states) <= _MOST_KEPT:
+        _kept[tree] = states, nodes
+    return states
+
+
+def _one_history_per_infostate(
+    tree: InfostateTree, game: pyspiel.Game, max_nodes: int
+) -> tuple[list[pyspiel.State], int]:
+    """The states, and how many histories were visited."""
     found: dict[int, pyspiel.State] = {}
     locator = InfostateLocator(tree, game)
     stack = [(game.new_initial_state(), tree.root)]
@@ -45,4 +63,4 @@ def one_history_per_infostate(
         raise ValueError(
             f"{missing} states of the tree are not in {game_string(game)}; was it built from another game?"
         )
-    return [found[number] for number in range(tree.num_states)]
+    return [found[number] for number in range(tree.num_states)], nodes

@@ -11,6 +11,7 @@ from tmdp_spiel.openspiel.histories import one_history_per_infostate
 from tmdp_spiel.openspiel.infostates import InfostateLocator
 from tmdp_spiel.openspiel.load_game import load_game
 from tmdp_spiel.openspiel.opponents.fixed import FixedOpponents
+from tmdp_spiel.openspiel.policy_files import PartialPolicy, plan_table
 from tmdp_spiel.openspiel.policy_tables import TablePolicy, policy_table
 from tmdp_spiel.openspiel.registry import enumeration_of
 from tmdp_spiel.trees.infostate_tree import InfostateTree, StateNames
@@ -71,6 +72,20 @@ def plan_to_policy(tree: InfostateTree, plan, game=None) -> policy_lib.TabularPo
         row[:] = 0.0
         row[tree.legal_actions(state)] = probabilities[tree.first_sequence[state] : tree.first_sequence[state + 1]]
     return policy
+
+
+def plan_to_table(tree: InfostateTree, plan, game=None) -> policy_lib.Policy:
+    """The same policy as that of plan_to_policy, to be asked: made from the tree alone, without traversing the game.
+
+    Args:
+        tree: the tree that the plan is for.
+        plan: as in plan_to_policy.
+        game: the tree's game, if it cannot be loaded from its string (a game object made in Python).
+    """
+    game = _game_of(tree, game)
+    if isinstance(tree, LazyTree) or tree.strings_forget or _form_of(tree, game) is not None:
+        return plan_to_policy(tree, plan, game)
+    return PartialPolicy(game, plan_table(tree, plan))
 
 
 def policy_to_plan(tree: InfostateTree, policy, game=None, *, max_nodes: int = DEFAULT_MAX_NODES) -> np.ndarray:

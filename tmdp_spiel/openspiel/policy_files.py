@@ -46,6 +46,21 @@ class FilePolicy(policy_lib.Policy):
         raise KeyError(f"the policy has no state {key!r}{_alias_hint(self.game)}")
 
 
+class PartialPolicy(FilePolicy):
+    """The policy of a table, uniform at states that are not in it."""
+
+    def action_probabilities(self, state, player_id=None):
+        player_id = state.current_player() if player_id is None else player_id
+        kind = self.game.get_type()
+        found = self.table.get(state_key(state, player_id, kind))
+        if found is None and self.depends_on_history:
+            found = self.table.get(history_string(state, player_id, kind))
+        if found is not None:
+            return found
+        legal = state.legal_actions(player_id)
+        return dict.fromkeys(legal, 1.0 / len(legal))
+
+
 def _alias_hint(game: pyspiel.Game) -> str:
     """Short names are not always the game of OpenSpiel that they remind of."""
     for short_name, full in GAME_STRINGS.items():

@@ -17,7 +17,7 @@ import numba
 import numpy as np
 
 from tmdp_spiel.core import storage
-from tmdp_spiel.trees import traversal
+from tmdp_spiel.trees import notebook, traversal
 
 PLAN_DTYPE = np.int16
 _ROUNDING = 1e-9  # of a return
@@ -466,6 +466,9 @@ class InfostateTree:
             f"InfostateTree(player={self.player}, num_states={self.num_states}, num_sequences={self.num_sequences}, "
             f"horizon={self.horizon})"
         )
+
+    def _repr_html_(self) -> str:
+        return notebook.table(notebook.facts_of(self))
 
 
 @numba.njit(cache=True)

@@ -18,7 +18,7 @@ import numba
 import numpy as np
 
 from tmdp_spiel.core import storage, validation
-from tmdp_spiel.trees import traversal
+from tmdp_spiel.trees import notebook, traversal
 from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, InfostateTree
 
 # What compiled kernels see of an environment, in one argument.
@@ -217,6 +217,11 @@ class TreeMDP:
     def __repr__(self) -> str:
         estimated = "" if self.queries is None else f", opponents averaged over {self.queries} queries a state"
         return f"TreeMDP({self.tree!r}, num_terminals={self.num_terminals}{estimated})"
+
+    def _repr_html_(self) -> str:
+        queries = "" if self.queries is None else f"averages of {self.queries} queries a state"
+        ends = {"ends of the game": f"{self.num_terminals:,}", "opponents": queries}
+        return notebook.table({**notebook.facts_of(self.tree), **ends})
 
 
 @numba.njit(cache=True)

@@ -1,0 +1,33 @@
+"""Messages of the package: the logger `tmdp_spiel`, on stderr unless the program has set up logging of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sys
+from collections.abc import Iterator
+
+LOG = logging.getLogger("tmdp_spiel")
+
+
+class _StderrUnlessConfigured(logging.Handler):
+    """Prints messages where the root logger has no handlers; where it has, these get the messages."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if not logging.getLogger().handlers:
+            print(record.getMessage(), file=sys.stderr, flush=True)
+
+
+LOG.addHandler(_StderrUnlessConfigured())
+LOG.setLevel(logging.INFO)
+
+
+@contextlib.contextmanager
+def level(wanted: int | None) -> Iterator[None]:
+    """Messages of this level and above, for a while; None leaves the level as it is."""
+    before = LOG.level
+    LOG.setLevel(before if wanted is None else wanted)
+    try:
+        yield
+    finally:
+        LOG.setLevel(before)
