@@ -10,6 +10,7 @@ import types
 
 import numpy as np
 
+from tmdp_spiel.algorithms.betting_on_values import BettingOnValues
 from tmdp_spiel.algorithms.learner import Learner
 from tmdp_spiel.algorithms.path_learner import PathLearner
 from tmdp_spiel.openspiel.opponents.live_game import LiveGame
@@ -65,11 +66,17 @@ class EnumeratedGame(LiveGame):
         return self._view.sequence(sequence)
 
     def play(self, learner: Learner, number: int) -> int:
-        """Lets the learner play and learn; returns how many episodes it played, fewer if an opponent failed."""
+        """Lets the learner play and learn; returns how many episodes it played, fewer if an opponent failed.
+
+        A failed episode is among them: it counts as the worst that it could have been (`observe_failed`), as what fails
+        may depend on the cards.
+        """
         if learner.tree is not self.tree:
             raise ValueError(f"the learner was made for another tree: {learner.tree!r}, not {self.tree!r}")
         choose, known, plan = None, self.tree.num_states, None
         for played in range(number):
+            if self._has_stopped:
+                return played
             if isinstance(learner, PathLearner):
                 choose = learner.action_selector(self._random.random) if choose is None else choose
             else:
@@ -77,17 +84,27 @@ class EnumeratedGame(LiveGame):
                 if plan is None or not np.array_equal(plan, now):
                     plan = now
                     choose, known = self._follow(plan)
-            failures = self.failures
             ended_on, utility, left = self._episode(choose, known, self._view.find)
-            if left:
-                raise ValueError(
-                    f"an episode of {self.game} came to a state that the rules did not give when they were enumerated"
-                )
-            if self.failures > failures:
-                # Not learned from: bounds that hold at all times hold at this one, and no more episodes are played.
-                return played
-            ended_on, value = self._view.sequence(ended_on), self.tree.to_return(utility)
-            learner.learn(ended_on, value)
-            if self.watch is not None:
-                self.watch(ended_on, value, False, self.tree.num_states)
+            self._check_inside(left)
+            self._learn_from(learner, self._view.sequence(ended_on), utility)
         return number
+
+    def _check_inside(self, left: bool) -> None:
+        if left:
+            raise ValueError(
+                f"an episode of {self.game} came to a state that the rules did not give when they were enumerated"
+            )
+
+    def _learn_from(self, learner: Learner, ended_on: int, utility: float | None) -> None:
+        """Lets the learner, and whoever watches, learn from an episode; utility: None if an opponent failed."""
+        value = 0.0 if utility is None else self.tree.to_return(utility)
+        if utility is not None:
+            learner.learn(ended_on, value)
+        elif isinstance(learner, (PathLearner, BettingOnValues)):
+            learner.observe_failed(ended_on)
+        else:
+            raise TypeError(
+                f"{type(learner).__name__} cannot learn from an episode that the opponent failed in: {self.first_error}"
+            )
+        if self.watch is not None:
+            self.watch(ended_on, value, False, self.tree.num_states)
