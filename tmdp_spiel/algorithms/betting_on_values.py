@@ -161,7 +161,9 @@ class BettingOnValues(BettingLearner):
         """
         links, memory, due = self.tree.links, self._memory, False
         for ended_on, value in episodes:
-            value = None if value is None else self._return_within_rules(ended_on, value)
+            if value is not None:
+                ended_on, value = self._checked(ended_on, value)
+                value = self._return_within_rules(ended_on, value)
             length = traversal.trace_back(links, ended_on, memory.seen.path)
             if value is None:
                 due = _settle_failed(links, memory, length)
