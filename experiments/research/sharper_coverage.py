@@ -1,13 +1,21 @@
 """How often the sharper certificates are wrong, on problems where a wrong proof would show.
 
-The module experiments.research.sharper_coverage takes --runs, --delta and --episodes.
+The module experiments.research.sharper_coverage takes --runs, --delta, --episodes and --only.
 
 delta is large and the problems are small, so that errors are as likely as they can be. Intervals that hold at all times
-are looked at after every episode, and are wrong if they were wrong once. The same campaign is run with intervals that
-are broken on purpose, many times too narrow: a campaign that cannot tell the two apart shows nothing.
+are looked at often, and are wrong if they were wrong once. The same campaign is run with intervals that are broken on
+purpose, 3 and 20 times too narrow (and, for bots that fail, with failed episodes left out): a campaign that cannot tell
+them apart shows nothing.
 """
 
-from collections.abc import Sequence
+import dataclasses
+import pathlib
+import random
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+from unittest import mock
 
 import numpy as np
 from absl import app, flags
@@ -18,76 +26,310 @@ from tmdp_spiel.algorithms.betting_on_values import BettingOnValues
 from tmdp_spiel.bounds.mean_bounds import lower_mean, upper_mean
 from tmdp_spiel.bounds.relaxation import Relaxation
 from tmdp_spiel.bounds.sequence_values import upper_values
+from tmdp_spiel.bounds.threshold import decide_above
+from tmdp_spiel.exploit import known_large, methods
+from tmdp_spiel.exploit.belief_bounds import BeliefBounds
+from tmdp_spiel.exploit.revealed_chance import RevealedChance
+from tmdp_spiel.openspiel.opponents.enumerated_game import EnumeratedGame
 
-TOO_NARROW = 20.0
+FACTORS = (1.0, 3.0, 20.0)  # how many times too narrow: the certificate itself, and the broken ones
+_SLOW_SHARE = 5  # one in so many runs of what plays through the game itself
+_MARGIN = 0.02  # between the threshold and the truth, of the range of returns
 
 
-def values_wrong(mdp: ts.TreeMDP, seed: int, episodes: int, delta: float) -> tuple[bool, bool]:
-    """Whether the interval of BettingOnValues was ever wrong, and whether the broken one was."""
+@dataclasses.dataclass
+class Claim:
+    """Bounds around a centre, and what they are bounds of; -inf and inf where nothing is said."""
+
+    lower: float
+    centre: float
+    upper: float
+    of_lower: float
+    of_upper: float
+
+    def is_wrong(self, factor: float) -> bool:
+        """Whether the bounds are wrong if they are that much nearer to the centre."""
+        lower = self.centre - (self.centre - self.lower) / factor
+        upper = self.centre + (self.upper - self.centre) / factor
+        return lower > self.of_lower + 1e-9 or upper < self.of_upper - 1e-9
+
+
+def middle(lower: float, upper: float, of_lower: float, of_upper: float) -> Claim:
+    """An interval around its middle."""
+    return Claim(lower, (lower + upper) / 2, upper, of_lower, of_upper)
+
+
+def wrong_once(claims: Iterator[Claim]) -> tuple[bool, ...]:
+    """For each factor, whether any of the claims is wrong."""
+    listed = list(claims)
+    return tuple(any(claim.is_wrong(factor) for claim in listed) for factor in FACTORS)
+
+
+def values_claims(mdp: ts.TreeMDP, seed: int, episodes: int, delta: float) -> Iterator[Claim]:
+    """The interval of BettingOnValues after every episode."""
     learner, rng = BettingOnValues(mdp.tree, planned=episodes, delta=delta, seed=seed), np.random.default_rng(seed)
     values, best = learner.init_values(mdp), mdp.scaled_best_value
-    wrong = broken = False
     for _ in range(episodes):
         learner.play(mdp, values, rng, 1)
         lower, upper = learner.lower_bound(), learner.upper_bound()
-        value = mdp.scaled_value(learner.recommend()) if lower > 0 else 0.0
-        middle, half = (lower + upper) / 2, (upper - lower) / 2 / TOO_NARROW
-        wrong = wrong or lower > value or upper < best
-        broken = broken or middle + half < best
-    return wrong, broken
+        yield middle(lower, upper, mdp.scaled_value(learner.recommend()) if lower > 0 else 0.0, best)
 
 
-def sequences_wrong(mdp: ts.TreeMDP, seed: int, episodes: int, delta: float) -> tuple[bool, bool]:
-    """The same for the upper bound by sequences with shares by policy, looked at twenty times."""
+def sequences_claims(mdp: ts.TreeMDP, seed: int, episodes: int, delta: float) -> Iterator[Claim]:
+    """The upper bound by sequences with shares by policy, twenty times."""
     learner, rng = ts.BettingUCRL(mdp.tree, delta=delta, seed=seed), np.random.default_rng(seed)
     values, best = learner.init_values(mdp), mdp.scaled_best_value
-    wrong = broken = False
     for _ in range(20):
         learner.play(mdp, values, rng, max(episodes // 20, 1))
         model = learner._model
         upper = upper_values(mdp.tree, model.visits, model.returns, model.squares, delta)[-1]
-        mean = learner.estimate()
-        wrong = wrong or upper < best
-        broken = broken or mean + (upper - mean) / TOO_NARROW < best
-    return wrong, broken
+        yield Claim(-np.inf, learner.estimate(), upper, np.inf, best)
 
 
-def relaxation_wrong(mdp: ts.TreeMDP, seed: int, number: int, delta: float) -> tuple[bool, bool]:
-    """Whether bounds by information relaxation and control variates with a random W are wrong, and whether the mean
-    of the estimates from episodes is further from the truth than a broken bound allows, on either side.
-    """
+def relaxation_claims(mdp: ts.TreeMDP, seed: int, number: int, delta: float) -> Iterator[Claim]:
+    """Bounds by information relaxation and control variates with a random W, of their means."""
     rng = np.random.default_rng(seed)
     relaxation, plan = Relaxation(mdp, rng.random(mdp.tree.num_states)), mdp.best_response()[1]
     best, scenarios = mdp.scaled_best_value, relaxation.scenarios(number, rng)
     episodes, least = relaxation.episodes(plan, number, rng, clip=0.2)
     upper = upper_mean(scenarios, most=relaxation.most, delta=delta / 2)
     lower = lower_mean(episodes, least=least, delta=delta / 2)
-    mean = episodes.mean()
-    return lower > best or upper < best, abs(mean - best) > (mean - lower) / TOO_NARROW + 1e-9
+    yield Claim(lower, episodes.mean(), np.inf, best, -np.inf)
+    yield Claim(-np.inf, scenarios.mean(), upper, np.inf, best)
 
 
-CERTIFICATES = {"values": values_wrong, "sequences": sequences_wrong, "relaxation": relaxation_wrong}
+class Interval:
+    """BettingOnValues on a TreeMDP for decide_above, all of delta on either side."""
+
+    def __init__(self, mdp: ts.TreeMDP, delta: float, seed: int, factor: float):
+        self.mdp, self.delta, self.factor, self.rng = mdp, delta, factor, np.random.default_rng(seed)
+        self.learner = BettingOnValues(mdp.tree, delta=delta, seed=seed)
+        self.values = self.learner.init_values(mdp)
+
+    def play(self, episodes: int) -> int:
+        return self.learner.play(self.mdp, self.values, self.rng, episodes)[0]
+
+    def interval(self) -> tuple[float, float]:
+        lower, upper = self.learner.lower_bound(self.delta), self.learner.upper_bound(self.delta)
+        centre = (lower + upper) / 2
+        return centre - (centre - lower) / self.factor, centre + (upper - centre) / self.factor
 
 
-def shares(certificate, mdp: ts.TreeMDP, runs: int, episodes: int, delta: float) -> tuple[float, float]:
-    """The shares of runs in which the certificate was wrong, and in which the broken one was."""
-    results = [certificate(mdp, seed, episodes, delta) for seed in range(runs)]
+def decision_wrong(mdp: ts.TreeMDP, seed: int, episodes: int, delta: float) -> tuple[bool, ...]:
+    """Whether a threshold a little beside the best value is decided wrongly, looked at after every episode."""
+    above = seed % 2 == 0
+    threshold = mdp.scaled_best_value + (-_MARGIN if above else _MARGIN)
+    answers = []
+    for factor in FACTORS:
+        found = decide_above(
+            [Interval(mdp, delta, seed, factor)], threshold, max_episodes=4 * episodes, first_look=1, growth=1.0001
+        )
+        answers.append(found.above is not None and found.above != above)
+    return tuple(answers)
+
+
+class Coin:
+    """Plays every legal action with the same probability."""
+
+    def __init__(self, seed=0):
+        self._random = random.Random(seed)
+
+    def step(self, state):
+        return self._random.choice(state.legal_actions())
+
+
+class FailsWithTheKing(Coin):
+    """The same; fails in most moves with the king of Kuhn."""
+
+    def step(self, state):
+        if state.history()[state.current_player()] == 2 and self._random.random() < 0.6:
+            raise RuntimeError("no memory left")
+        return super().step(state)
+
+
+def revealed_claims(player: int, seed: int, number: int, delta: float) -> Iterator[Claim]:
+    """The upper bound by revealed chance, of the mean of its scenarios."""
+    game = ts.load_game("kuhn")
+    revealed = RevealedChance(game, player, ts.uniform(game), game.min_utility(), game.max_utility(), seed=seed)
+    drawn = np.array([revealed.scenario() for _ in range(number)])
+    upper = upper_mean(drawn, most=game.max_utility(), delta=delta)
+    yield Claim(-np.inf, drawn.mean(), upper, np.inf, _mean_of_scenarios(player))
+
+
+def _mean_of_scenarios(player: int) -> float:
+    """E[H] against uniform in Kuhn, by going through all deals."""
+    game = ts.load_game("kuhn")
+
+    def value(state) -> float:
+        if state.is_terminal():
+            return state.player_return(player)
+        below = [value(state.child(action)) for action in state.legal_actions()]
+        return max(below) if state.current_player() == player else sum(below) / len(below)
+
+    return value(game.new_initial_state())
+
+
+def _claims_of(found, players, mdps) -> Iterator[Claim]:
+    for player in players:
+        seat, mdp = found.seats[player], mdps[player]
+        yield middle(seat.lower, seat.upper, mdp.best_response()[0], mdp.best_response()[0])
+
+
+def _kuhn() -> dict[int, ts.TreeMDP]:
+    game = ts.load_game("kuhn")
+    return {player: ts.build_tree(game, player, ts.uniform(game)) for player in range(2)}
+
+
+def combination_claims(player: int, seed: int, episodes: int, delta: float) -> Iterator[Claim]:
+    """A known policy in a game that may not be enumerated, W backed up after one scenario, and no sure bounds."""
+    nothing_sure = mock.patch.object(methods, "tighten", lambda *_, **__: None)
+    never_exact = mock.patch.object(BeliefBounds, "exact_value", property(lambda self: None))
+    few = mock.patch.object(known_large, "_MOST_DRAWN", 100)
+    one_scenario = mock.patch.object(known_large, "_IMPROVING", 0.0)
+    with nothing_sure, never_exact, few, one_scenario:
+        found = ts.exploit(
+            "kuhn",
+            "uniform",
+            player=player,
+            max_nodes=3,
+            responder="tree",
+            episodes=episodes,
+            delta=delta,
+            seed=seed,
+            progress=False,
+        )
+    yield from _claims_of(found, [player], _kuhn())
+
+
+def resumed_claims(player: int, seed: int, episodes: int, delta: float) -> Iterator[Claim]:
+    """A run in a file that is resumed five times, and looked at each time."""
+    with tempfile.TemporaryDirectory() as folder:
+        for call in range(1, 7):
+            found = ts.exploit(
+                "kuhn",
+                Coin,
+                player=player,
+                episodes=call * episodes,
+                delta=delta,
+                seed=seed,
+                file=pathlib.Path(folder) / "run.npz",
+                progress=False,
+            )
+            yield from _claims_of(found, [player], _kuhn())
+
+
+def threshold_wrong(player: int, seed: int, episodes: int, delta: float) -> tuple[bool, ...]:
+    """A threshold a little beside the exploitability, through ts.exploit; and the interval that is reported with it."""
+    mdps = _kuhn()
+    truth = sum(mdp.best_response()[0] for mdp in mdps.values()) / 2
+    above = seed % 2 == 0
+    found = ts.exploit(
+        "kuhn",
+        Coin,
+        above=truth + (-0.05 if above else 0.05),
+        max_nodes=(3, 1_000_000)[player],  # on the tree of visited states, on enumerated rules
+        episodes=3 * episodes,
+        delta=delta,
+        seed=seed,
+        progress=False,
+    )
+    wrong = wrong_once(_claims_of(found, range(2), mdps))
+    return (wrong[0] or (found.tested is not None and found.tested != above), *wrong[1:])
+
+
+class LeavesOut(EnumeratedGame):
+    """Does not learn from failed episodes, which is wrong."""
+
+    def _learn_from(self, learner, episodes):
+        super()._learn_from(learner, [each for each in episodes if each[1] is not None])
+
+
+def failures_wrong(player: int, seed: int, episodes: int, delta: float) -> tuple[bool, ...]:
+    """A bot that fails where it holds the best card; broken: the failed episodes are left out."""
+    best, wrong = _kuhn()[player].scaled_best_value, []
+    for leaves_out in (False, True):
+        tree = ts.build_infostate_tree("kuhn", player)
+        live = EnumeratedGame("kuhn", player, FailsWithTheKing(seed), tree=tree, seed=seed, on_error="skip")
+        learner, was_wrong = BettingOnValues(tree, delta=delta, seed=seed), False
+        if leaves_out:
+            live = LeavesOut("kuhn", player, FailsWithTheKing(seed), tree=tree, seed=seed, on_error="skip")
+        for _ in range(20):
+            live.play(learner, episodes)
+            was_wrong = was_wrong or learner.lower_bound() > best or learner.upper_bound() < best
+        wrong.append(was_wrong)
+    return wrong[0], wrong[1], wrong[1]
+
+
+@dataclasses.dataclass(frozen=True)
+class Certificate:
+    """How often a certificate is wrong, by problem.
+
+    wrong: of (a problem, a seed, episodes, delta), for each factor, whether the certificate was wrong.
+    kuhn: the problems are the two players of Kuhn.
+    slow: played through the game itself, so that there are fewer runs.
+    share: of delta that each claim has.
+    promised: of delta, for all claims together.
+    """
+
+    wrong: Callable[..., tuple[bool, ...]]
+    kuhn: bool = False
+    slow: bool = False
+    share: float = 1.0
+    promised: float = 1.0
+
+
+def _by(claims: Callable[..., Iterator[Claim]]) -> Callable[..., tuple[bool, ...]]:
+    return lambda *arguments: wrong_once(claims(*arguments))
+
+
+CERTIFICATES = {
+    "values": Certificate(_by(values_claims)),
+    "sequences": Certificate(_by(sequences_claims)),
+    "relaxation": Certificate(_by(relaxation_claims)),
+    # An answer, and a bound from one side, at random are right half of the time, so less is promised.
+    "decision": Certificate(decision_wrong, share=0.4, promised=0.4),
+    "revealed chance": Certificate(_by(revealed_claims), kuhn=True, share=0.4, promised=0.4),
+    "known, combined": Certificate(_by(combination_claims), kuhn=True, slow=True),
+    "resumed": Certificate(_by(resumed_claims), kuhn=True, slow=True),
+    # The answer and the interval, together 3/2 of what each of them has.
+    "threshold": Certificate(threshold_wrong, kuhn=True, slow=True, share=2 / 3),
+    "failing bot": Certificate(failures_wrong, kuhn=True, slow=True),
+}
+
+
+def shares(name: str, problem, runs: int, episodes: int, delta: float) -> tuple[float, ...]:
+    """The shares of runs in which the certificate was wrong, and in which the broken ones were."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ts.OpponentChangesWarning)
+        certificate = CERTIFICATES[name]
+        results = [certificate.wrong(problem, seed, episodes, certificate.share * delta) for seed in range(runs)]
     return tuple(np.mean(results, axis=0).tolist())
 
 
 def main(argv: Sequence[str]) -> None:
     if len(argv) > 1:
         raise app.UsageError(f"unknown arguments: {argv[1:]}")
-    print("| certificate | problem | errors | promised | errors of the broken one |")
-    print("| --- | --- | ---: | ---: | ---: |")
-    for name, certificate in CERTIFICATES.items():
-        for title, (mdp, _) in problems().items():
-            wrong, broken = shares(certificate, mdp, flags.FLAGS.runs, flags.FLAGS.episodes, flags.FLAGS.delta)
-            print(f"| {name} | {title} | {wrong:.4f} | {flags.FLAGS.delta} | {broken:.4f} |", flush=True)
+    given = flags.FLAGS
+    print("| certificate | problem | errors | promised | 3 times too narrow | 20 times too narrow |")
+    print("| --- | --- | ---: | ---: | ---: | ---: |")
+    for name in given.only or CERTIFICATES:
+        certificate = CERTIFICATES[name]
+        listed: dict[str, Any] = {f"kuhn {'xo'[player]}": player for player in range(2)}
+        if not certificate.kuhn:
+            listed = {title: mdp for title, (mdp, _) in problems().items()}
+        runs = max(given.runs // _SLOW_SHARE, 1) if certificate.slow else given.runs
+        for title, problem in listed.items():
+            found = shares(name, problem, runs, given.episodes, given.delta)
+            wrong, *broken = (f"{share:.4f}" for share in found)
+            print(
+                f"| {name} | {title} | {wrong} | {certificate.promised * given.delta:g} | {' | '.join(broken)} |",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":
-    flags.DEFINE_integer("runs", 300, "Independent runs of each problem.", lower_bound=1)
+    flags.DEFINE_integer("runs", 300, "Runs of each problem; a fifth where the game itself is played.", lower_bound=1)
     flags.DEFINE_float("delta", 0.5, "Promised probability of an error.", 0.0, 1.0)
     flags.DEFINE_integer("episodes", 200, "Episodes, or scenarios, of each run.", lower_bound=1)
+    flags.DEFINE_multi_enum("only", None, list(CERTIFICATES), "Only these certificates.")
     app.run(main)

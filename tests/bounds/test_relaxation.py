@@ -5,6 +5,7 @@ import pytest
 
 import tmdp_spiel as ts
 from reference import differences, relaxation as listing
+from tmdp_spiel.bounds import mean_bounds
 from tmdp_spiel.bounds.mean_bounds import lower_mean, upper_mean
 from tmdp_spiel.bounds.relaxation import Relaxation, shrunken_values
 
@@ -88,6 +89,42 @@ def test_one_sided_means_need_no_range_on_the_other_side():
     assert 0.9 < lower < 1.0
     assert upper_mean(-values, most=0.0, delta=0.05) == pytest.approx(-lower)
     assert lower_mean(np.full(1_000, 2.5), least=-100.0, delta=0.05) <= 2.5
+
+
+def two_first_states() -> ts.TreeMDP:
+    """The first state, reached half of the time, returns 0 or 1, 1/2 each; the second returns 0."""
+    tree = ts.InfostateTree(
+        first_sequence=[0, 1, 2], first_child=[2, 2, 2], parent=[2, 2], action=[0, 0], can_end=[True, True]
+    )
+    return ts.TreeMDP(tree, [0.5, 0.5], [0, 2, 3, 3], [1.0, 0.0, 0.0], [0.25, 0.25, 0.5])
+
+
+def test_continuations_of_one_path_are_drawn_independently():
+    """The theorem needs it: where a 1 is drawn just when it is not come to, each has its law, and the mean is 0."""
+    mdp = two_first_states()
+    assert mdp.scaled_best_value == 0.25
+    values = np.zeros(2)
+    # (where the root leads, what the first state returns): as likely as they should be, each by itself
+    coupled = [(0, 0.0), (1, 1.0)]
+    best = [after_first if root == 0 else 0.0 for root, after_first in coupled]
+    assert np.mean(best) == 0 < mdp.scaled_best_value
+    assert sum(p * value for p, value in listing.scenarios(mdp, values)) == 0.25
+    drawn = Relaxation(mdp, values).scenarios(20_000, np.random.default_rng(0))
+    assert drawn.mean() == pytest.approx(0.25, abs=5 * 0.44 / np.sqrt(20_000))
+
+
+def test_stakes_are_settled_before_the_numbers_that_they_are_for():
+    """So the same beginning has the same stakes, however it goes on and however many numbers there will be."""
+    rng = np.random.default_rng(0)
+    values = rng.random(400)
+    later = values.copy()
+    later[300:] = 1_000.0 * rng.random(100)
+    stakes = mean_bounds._stakes(values, 400, 0.05)
+    np.testing.assert_array_equal(mean_bounds._stakes(later, 400, 0.05)[:301], stakes[:301])
+    np.testing.assert_array_equal(mean_bounds._stakes(values[:20], 400, 0.05), stakes[:20])
+    assert np.all(stakes[16:] > 0)
+    with pytest.raises(ValueError, match="400 values, and 399 were planned"):
+        lower_mean(values, least=0.0, delta=0.05, planned=399)
 
 
 def test_bounds_on_one_mean_fail_as_rarely_as_promised():

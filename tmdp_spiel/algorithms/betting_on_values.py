@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import collections
 import math
+from collections.abc import Sequence
 
 import numba
 import numpy as np
@@ -39,6 +40,7 @@ from tmdp_spiel.algorithms.exploration import (
     second_moments,
     state_visits,
 )
+from tmdp_spiel.bounds.failed_episodes import settle_failed
 from tmdp_spiel.bounds.policy_values import (
     LOWER,
     UPPER,
@@ -146,6 +148,30 @@ class BettingOnValues(BettingLearner):
         value = self._return_within_rules(ended_on, value)
         length = traversal.trace_back(self.tree.links, ended_on, self._memory.seen.path)
         _observe(self.tree.links, self._memory, length, value)
+
+    def observe_failed(self, ended_on: int) -> None:
+        """Updates on an episode of plan() that was cut short after a sequence: as the worst that it could have been."""
+        self.observe_round([(ended_on, None)])
+
+    def observe_round(self, episodes: Sequence[tuple[int, float | None]]) -> None:
+        """Updates on episodes that were all played by plan() as it is now, so that one design is settled for all.
+
+        Args:
+            episodes: the sequence that each ended on and its return; None for one that was cut short after it.
+        """
+        links, memory, due = self.tree.links, self._memory, False
+        for ended_on, value in episodes:
+            if value is not None:
+                ended_on, value = self._checked(ended_on, value)
+                value = self._return_within_rules(ended_on, value)
+            length = traversal.trace_back(links, ended_on, memory.seen.path)
+            if value is None:
+                due = _settle_failed(links, memory, length)
+            else:
+                due = _settle(links, memory, length, value)
+            self.episodes += 1
+        if due:
+            _look(links, memory)
 
     def _play(self, mdp, values, rng, episodes):
         self.check_same_environment(mdp)
@@ -264,19 +290,48 @@ def _largest_stake(links, memory):
 
 
 @numba.njit(cache=True)
-def _observe(links, memory, length, value):
-    """Settles the bets of an episode and counts it; whether it brought a look, after which all is designed again."""
-    path, numbers, progress, bet = memory.seen.path, memory.seen.numbers, memory.seen.progress, memory.bet
+def _settle(links, memory, length, value):
+    """Settles the bets of an episode and counts it; whether a look is due."""
+    path, numbers, bet = memory.seen.path, memory.seen.numbers, memory.bet
     settle_upper(links, bet, path, length, value, memory.totals)
     numbers[LOWER_TOTAL] += settle_lower(links, bet, path, length, value)
     numbers[UPPER_STAKES] += bet.stakes[UPPER]
     numbers[LOWER_STAKES] += bet.stakes[LOWER]
-    if not count(memory.seen, length, value):
-        return False
+    return count(memory.seen, length, value)
+
+
+@numba.njit(cache=True)
+def _settle_failed(links, memory, length):
+    """As _settle, for an episode that was cut short; what it is counted as affects only what is designed."""
+    seen, numbers, bet = memory.seen, memory.seen.numbers, memory.bet
+    numbers[LOWER_TOTAL] += settle_failed(
+        links, bet, seen.path, length, seen.least_return, seen.most_return, memory.root_can_end, memory.totals
+    )
+    numbers[UPPER_STAKES] += bet.stakes[UPPER]
+    numbers[LOWER_STAKES] += bet.stakes[LOWER]
+    value = 0.5
+    if length > 0:
+        last = seen.path.sequences[length - 1]
+        value = 0.5 * (seen.lowest[last] + seen.highest[last])
+    return count(seen, length, value)
+
+
+@numba.njit(cache=True)
+def _look(links, memory):
+    """Designs everything again."""
+    numbers, progress, bet = memory.seen.numbers, memory.seen.progress, memory.bet
     weight = bet.stakes[LOWER] * (progress[EPISODES] - progress[LAST_LOOK])
     add_answer(links, memory.seen, weight, bet.answer)
     numbers[ANSWER_WEIGHT] += weight
     _redesign(links, memory)
+
+
+@numba.njit(cache=True)
+def _observe(links, memory, length, value):
+    """Settles the bets of an episode and counts it; whether it brought a look, after which all is designed again."""
+    if not _settle(links, memory, length, value):
+        return False
+    _look(links, memory)
     return True
 
 

@@ -10,8 +10,9 @@ Nothing is asked of the other side: a single huge X only adds to the capital. Th
 
     lambda_i(m) = min(sqrt(2 ln(1 / delta) / (n var_i)), c / (m - least)),
 
-var_i being the variance of the numbers before the i-th. The first numbers only estimate it and are not bet on, so that
-no prior variance has to be outgrown where the spread is tiny beside the range.
+n being the planned number and var_i the variance of the numbers before the i-th, so that every stake is settled before
+its number is drawn. The first numbers only estimate the variance and are not bet on, so that no prior variance has to
+be outgrown where the spread is tiny beside the range; how many they are follows from the planned number alone.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from tmdp_spiel.core import validation
 _CAUTION = 0.75  # c
 _HALVINGS = 60
 _PILOT_SHARE = 0.02  # of the numbers, that are not bet on
-_LEAST_PILOT = 16
+_LEAST_PILOT, _MOST_PILOT = 16, 1_000
 _ROUNDING = 1e-12  # of the largest number, what sums may be off by
 
 
@@ -37,7 +38,8 @@ def lower_mean(values, *, least: float, delta: float, planned: int | None = None
         values: independent draws of one distribution, or any numbers with this mean given those before them.
         least: what no value is below, known before they were drawn.
         delta: the probability with which the bound may be wrong.
-        planned: how many values there were meant to be, if their collection was cut short.
+        planned: how many values there were meant to be, if their collection was cut short. Without it their number must
+            have been settled before they were drawn.
 
     Returns:
         The bound; `least` if nothing better is certain.
@@ -50,7 +52,9 @@ def lower_mean(values, *, least: float, delta: float, planned: int | None = None
         raise ValueError(f"a value of {values.min()} is below {least}, which was said to be the least possible")
     above = np.maximum(values - least, 0.0)
     number = len(above) if planned is None else validation.whole_number("planned", planned)
-    bound = least + _lower_above_zero(above, _stakes(above, max(number, len(above)), delta), math.log(1.0 / delta))
+    if number < len(above):
+        raise ValueError(f"there are {len(above)} values, and {number} were planned; plan at least as many")
+    bound = least + _lower_above_zero(above, _stakes(above, number, delta), math.log(1.0 / delta))
     return bound - _ROUNDING * (abs(least) + float(above.max()))
 
 
@@ -60,15 +64,16 @@ def upper_mean(values, *, most: float, delta: float, planned: int | None = None)
 
 
 def _stakes(above: np.ndarray, number: int, delta: float) -> np.ndarray:
-    """The stake of each value from those before it; 0 for the pilot."""
+    """The stake of each value, from those before it and the planned number alone; 0 for the pilot."""
     seen = np.arange(1, len(above) + 1)
     totals, shift = np.cumsum(above - above[0]), above[0]
     squares = np.cumsum((above - shift) ** 2)
     variances = np.maximum(squares / seen - (totals / seen) ** 2, 0.0)
-    scale = 1e-12 * (1.0 + float(np.max(above)) ** 2)  # only keeps the quotient finite; the stakes are capped anyway
+    # Only keeps the quotient finite; the stakes are capped anyway.
+    scale = 1e-12 * (1.0 + np.maximum.accumulate(above) ** 2)
     stakes = np.zeros(len(above))
-    stakes[1:] = np.sqrt(2.0 * math.log(1.0 / delta) / (number * (variances[:-1] + scale)))
-    stakes[: min(max(_LEAST_PILOT, int(_PILOT_SHARE * number)), len(above) // 2)] = 0.0
+    stakes[1:] = np.sqrt(2.0 * math.log(1.0 / delta) / (number * (variances[:-1] + scale[:-1])))
+    stakes[: min(max(_LEAST_PILOT, min(int(_PILOT_SHARE * number), _MOST_PILOT)), number // 2)] = 0.0
     return stakes
 
 

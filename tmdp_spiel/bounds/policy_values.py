@@ -41,8 +41,11 @@ def penalty(stake, reach):
 
 
 @tree_pass
-def settle_upper(links, bet, path, length, value, totals):
-    """Adds lambda X + psi (X - x)^2 to the sequence at which a policy leaves the path, or to the last one."""
+def leave_path(links, bet, path, length, totals):
+    """Adds lambda X + psi (X - x)^2 to every sequence at which a policy leaves the path.
+
+    Returns, for policies that play all of it, what of X is settled and the weight of the return.
+    """
     stake, centre = bet.stakes[UPPER], bet.centres[UPPER]
     weight_of_square = penalty(stake, bet.reaches[UPPER])
     estimate, weight = 0.0, 1.0
@@ -55,9 +58,16 @@ def settle_upper(links, bet, path, length, value, totals):
         after = weight / bet.mu[played]
         estimate += (weight - after) * bet.upper_baseline[played]
         weight = after
-    x = estimate + weight * value
+    return estimate, weight
+
+
+@tree_pass
+def settle_upper(links, bet, path, length, value, totals):
+    """Adds lambda X + psi (X - x)^2 to the sequence at which a policy leaves the path, or to the last one."""
+    estimate, weight = leave_path(links, bet, path, length, totals)
+    stake, x = bet.stakes[UPPER], estimate + weight * value
     last = path.sequences[length - 1] if length > 0 else len(links.can_end)
-    totals[last] += stake * x + weight_of_square * (x - centre) ** 2
+    totals[last] += stake * x + penalty(stake, bet.reaches[UPPER]) * (x - bet.centres[UPPER]) ** 2
 
 
 @tree_pass

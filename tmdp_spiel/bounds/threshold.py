@@ -1,8 +1,9 @@
 """Is the exploitability above a threshold? A sequential test over intervals that hold at all times.
 
-If every player's interval holds at all times with probability 1 - delta_p, then so does any weighted sum of them, with
-probability 1 - the sum of the delta_p. The test stops the first time that the threshold is outside of that sum, and is
-then wrong with at most that probability, however often it looked (docs/lab/theory_sharper.md, section 6).
+If every player's lower bound holds at all times with probability 1 - delta_p, and so does every upper one by itself,
+the test stops the first time that the threshold is outside of the weighted sums of the bounds. It is then wrong with
+probability at most the sum of the delta_p, however often it looked: of the two wrong answers only one is possible for
+the value at hand (docs/lab/theory_sharper.md, section 6).
 """
 
 from __future__ import annotations

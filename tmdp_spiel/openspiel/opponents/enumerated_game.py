@@ -6,13 +6,15 @@ bounds need not allow for states that have not been met.
 
 from __future__ import annotations
 
+import functools
 import types
 
 import numpy as np
 
+from tmdp_spiel.algorithms.betting_on_values import BettingOnValues
 from tmdp_spiel.algorithms.learner import Learner
 from tmdp_spiel.algorithms.path_learner import PathLearner
-from tmdp_spiel.openspiel.opponents.live_game import LiveGame
+from tmdp_spiel.openspiel.opponents.live_game import LiveGame, largest_round
 from tmdp_spiel.trees.infostate_tree import InfostateTree, string_with_actions
 from tmdp_spiel.trees.lazy_tree import OUTSIDE, ROOT, LazyTree
 
@@ -65,11 +67,20 @@ class EnumeratedGame(LiveGame):
         return self._view.sequence(sequence)
 
     def play(self, learner: Learner, number: int) -> int:
-        """Lets the learner play and learn; returns how many episodes it played, fewer if an opponent failed."""
+        """Lets the learner play and learn; returns how many episodes it played, fewer if an opponent failed.
+
+        A failed episode is among them: it counts as the worst that it could have been (`observe_failed`), as what fails
+        may depend on the cards.
+        """
         if learner.tree is not self.tree:
             raise ValueError(f"the learner was made for another tree: {learner.tree!r}, not {self.tree!r}")
+        return self._one_by_one(learner, number) if self._rounds is None else self._in_rounds(learner, number)
+
+    def _one_by_one(self, learner: Learner, number: int) -> int:
         choose, known, plan = None, self.tree.num_states, None
         for played in range(number):
+            if self._has_stopped:
+                return played
             if isinstance(learner, PathLearner):
                 choose = learner.action_selector(self._random.random) if choose is None else choose
             else:
@@ -77,17 +88,61 @@ class EnumeratedGame(LiveGame):
                 if plan is None or not np.array_equal(plan, now):
                     plan = now
                     choose, known = self._follow(plan)
-            failures = self.failures
             ended_on, utility, left = self._episode(choose, known, self._view.find)
-            if left:
-                raise ValueError(
-                    f"an episode of {self.game} came to a state that the rules did not give when they were enumerated"
-                )
-            if self.failures > failures:
-                # Not learned from: bounds that hold at all times hold at this one, and no more episodes are played.
-                return played
-            ended_on, value = self._view.sequence(ended_on), self.tree.to_return(utility)
-            learner.learn(ended_on, value)
-            if self.watch is not None:
-                self.watch(ended_on, value, False, self.tree.num_states)
+            self._check_inside(left)
+            self._learn_from(learner, [(self._view.sequence(ended_on), utility)])
         return number
+
+    def _in_rounds(self, learner: Learner, number: int) -> int:
+        """None of the episodes of a round is learned from before all of them have ended."""
+        played = 0
+        while played < number and not self._has_stopped:
+            size = min(number - played, largest_round(self._rounds.in_flight, learner.episodes))
+            if isinstance(learner, PathLearner):
+                selectors = learner.action_selectors(size)
+            elif isinstance(learner, BettingOnValues):
+                selectors = functools.partial(_same, self._follow(learner.plan())[0])
+            else:
+                raise TypeError(f"{type(learner).__name__} does not play in rounds")
+            ended = self._round(selectors, self.tree.num_states, size)
+            self._check_inside(any(steps for _, steps, _, _ in ended))
+            self._learn_from(learner, [(self._view.sequence(sequence), utility) for sequence, _, utility, _ in ended])
+            played += size
+        return played
+
+    def _check_inside(self, left: bool) -> None:
+        if left:
+            raise ValueError(
+                f"an episode of {self.game} came to a state that the rules did not give when they were enumerated"
+            )
+
+    def _learn_from(self, learner: Learner, episodes: list[tuple[int, float | None]]) -> None:
+        """Lets the learner, and whoever watches, learn from episodes that were played by one policy.
+
+        episodes: the sequence that each ended on, and its utility; None if an opponent failed.
+        """
+        values = [None if utility is None else self.tree.to_return(utility) for _, utility in episodes]
+        pairs = [(ended_on, value) for (ended_on, _), value in zip(episodes, values)]
+        if isinstance(learner, BettingOnValues):
+            learner.observe_round(pairs)
+        else:
+            for ended_on, value in pairs:
+                if value is not None and isinstance(learner, PathLearner):
+                    learner.observe(ended_on, value)
+                elif value is not None:
+                    learner.learn(ended_on, value)
+                elif isinstance(learner, PathLearner):
+                    learner.observe_failed(ended_on)
+                else:
+                    raise TypeError(
+                        f"{type(learner).__name__} cannot learn from an episode that the opponent failed in: "
+                        f"{self.first_error}"
+                    )
+        if self.watch is not None:
+            for ended_on, value in pairs:
+                self.watch(ended_on, 0.0 if value is None else value, False, self.tree.num_states)
+
+
+def _same(choose, draw):
+    """The same selector of actions for every episode of a round."""
+    return choose

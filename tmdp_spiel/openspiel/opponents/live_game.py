@@ -58,7 +58,7 @@ class _Remembered:
     value: float
 
 
-def _largest_round(in_flight: int, episodes: int) -> int:
+def largest_round(in_flight: int, episodes: int) -> int:
     """Rounds are short at first, when every episode teaches much, and long enough later to keep all workers busy."""
     return max(8, in_flight // 4, min(4 * in_flight, episodes // 4))
 
@@ -323,7 +323,7 @@ class LiveGame:
     @property
     def least_piece(self) -> int:
         """The fewest episodes to ask for at once: in rounds, enough to keep the workers busy."""
-        return 1 if self._rounds is None else _largest_round(self._rounds.in_flight, 0)
+        return 1 if self._rounds is None else largest_round(self._rounds.in_flight, 0)
 
     def _play_rounds(self, learner: PathLearner, number: int) -> int:
         if not learner.plays_in_rounds:
@@ -336,7 +336,7 @@ class LiveGame:
             )
         played = 0
         while played < number and not learner.stopped and not self._has_stopped:
-            size = min(number - played, _largest_round(self._rounds.in_flight, learner.episodes))
+            size = min(number - played, largest_round(self._rounds.in_flight, learner.episodes))
             # As the learner is now: none of the episodes of this round is learned from before all of them have ended.
             known = self._view.num_states
             for sequence, steps, utility, _ in self._round(learner.action_selectors(size), known, size):

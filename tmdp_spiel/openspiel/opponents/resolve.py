@@ -18,7 +18,7 @@ from open_spiel.python import policy as policy_lib
 from open_spiel.python.bots import policy as policy_bot
 
 from tmdp_spiel.openspiel.equilibrium import DEFAULT_ITERATIONS, equilibrium
-from tmdp_spiel.openspiel.load_game import game_title
+from tmdp_spiel.openspiel.load_game import game_string, game_title, load_game
 from tmdp_spiel.openspiel.opponents.adapters import ACPCBot, HTTPBot, ProcessBot
 from tmdp_spiel.openspiel.opponents.adapters.networks import (
     NetworkBot,
@@ -217,8 +217,21 @@ class _Resolver:
             )
         return [said]
 
+    def _check_game(self, made_for, title: str) -> None:
+        """Refuses a policy that says that it is of another game."""
+        if not isinstance(made_for, pyspiel.Game):
+            return
+        other = load_game(made_for)
+        if _rules_of(other) != _rules_of(self.game):
+            raise ValueError(
+                f"{title} is a policy of {game_string(other)}, and the game is {game_string(self.game)}; give a policy "
+                "of that game"
+            )
+
     def _player_policy(self, source, player: int) -> PlayerPolicy:
         title = bot_name(source)
+        if isinstance(source, policy_lib.Policy):
+            self._check_game(source.game, title)
         if isinstance(source, (policy_lib.Policy, pyspiel.Policy)):
             return PlayerPolicy(policy=source, title=title)
         if isinstance(source, policy_bot.PolicyBot):
@@ -363,6 +376,11 @@ class _Resolver:
         if name == "mcts":
             return pyspiel.MCTSBot(self.game, evaluator, _UCT_C, self.simulations, 0, False, seed, False)
         return pyspiel.ISMCTSBot(seed, evaluator, _UCT_C, self.simulations)
+
+
+def _rules_of(game: pyspiel.Game) -> tuple:
+    """What tells games apart: the name, and all parameters with their defaults."""
+    return game.get_type().short_name, game.get_parameters()
 
 
 def _import(module: str, attribute: str):
