@@ -7,7 +7,7 @@ import tmdp_spiel as ts
 from tmdp_spiel.games.public_action import exact_game
 from tmdp_spiel.openspiel import exact_games, table_files
 from tmdp_spiel.openspiel.build import GameTooLargeError, build_infostate_tree
-from tmdp_spiel.openspiel.policy_tables import TablePolicy, policy_table
+from tmdp_spiel.openspiel.policy_tables import TablePolicy, policy_table, save_table
 from tmdp_spiel.planning.cfr import CFRSolver
 from tmdp_spiel.trees import sequence_form
 
@@ -52,6 +52,20 @@ def test_exploit_is_exact(form):
         response = found.seats[player]
         assert response.exact_best == pytest.approx(expected.best_responses[player], abs=1e-9)
         assert response.lower <= response.exact_value and response.exact_best <= response.upper
+
+
+def test_exploit_takes_arrays_as_the_policies_of_players(form, tmp_path):
+    tables = {player: policy_table(form, player, network) for player in (0, 1)}
+    expected = exact_games.exact_exploitability(LARGE, tables)
+    found = ts.exploit(LARGE, tables, episodes=10, progress=False)
+    assert [found.seats[p].exact_best for p in (0, 1)] == pytest.approx(expected.best_responses, abs=1e-9)
+    save_table(tmp_path / "table.npz", form, 1, tables[1])
+    again = ts.exploit(LARGE, tmp_path / "table.npz", player=0, episodes=10, progress=False)
+    assert again.seats[0].exact_best == found.seats[0].exact_best
+    with pytest.raises(ValueError, match="an empty mapping"):
+        ts.exploit(LARGE, {0: {"1": {0: 1.0}}, 1: {}}, episodes=10)
+    with pytest.raises(TypeError, match="kuhn_poker has not"):
+        ts.exploit("kuhn_poker", {0: np.ones(3), 1: np.ones(3)}, episodes=10)
 
 
 def test_plans_of_large_trees_are_policies_and_back(form):

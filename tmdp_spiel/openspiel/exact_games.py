@@ -38,7 +38,9 @@ _CHECKPOINT_SECONDS = 120.0
 
 
 class ExactEnumeration(registry.Enumeration):
-    """What a game with an exact sequence form brings. Small instances go through their histories, as other games do.
+    """What a game with an exact sequence form brings.
+
+    Small instances go through their histories, as other games do, unless their states there would be others.
 
     form_of: the sequence form of a game, kept for the next call; None if it has none with these parameters
     shipped: the folder of the equilibria that ship with the package, if there are any
@@ -50,12 +52,14 @@ class ExactEnumeration(registry.Enumeration):
     def sequence_form(self, game: pyspiel.Game) -> SequenceForm | None:
         return self._form_of(game)
 
-    def _large_form(self, game: pyspiel.Game) -> SequenceForm | None:
+    def _own_form(self, game: pyspiel.Game) -> SequenceForm | None:
         form = self._form_of(game)
-        return form if form is not None and sum(tree.num_sequences for tree in form.trees) > SMALL else None
+        if form is None or form.strings_hold_more:
+            return form
+        return form if sum(tree.num_sequences for tree in form.trees) > SMALL else None
 
     def tree_mdp(self, game, player, opponent, max_seconds: float | None = None) -> TreeMDP | None:
-        form = self._large_form(game)
+        form = self._own_form(game)
         if form is None:
             return None
         other = 1 - check_player(game, player)
@@ -67,7 +71,7 @@ class ExactEnumeration(registry.Enumeration):
         return sequence_form.tree_mdp(form, player, table)
 
     def infostate_tree(self, game, player) -> InfostateTree | None:
-        form = self._large_form(game)
+        form = self._own_form(game)
         return None if form is None else form.trees[player]
 
     def equilibrium(self, game) -> TablePolicy | None:
@@ -77,7 +81,7 @@ class ExactEnumeration(registry.Enumeration):
         return None if form is None else _kept_policy(game, form, file)
 
     def solve(self, game, iterations: int) -> TablePolicy | None:
-        form = self._large_form(game)
+        form = self._own_form(game)
         return None if form is None else solve(game, form, iterations)
 
 
