@@ -16,7 +16,7 @@ from tmdp_spiel.games.phantom.form import PhantomForm
 from tmdp_spiel.games.phantom.rules import rules_of
 from tmdp_spiel.openspiel import table_files
 from tmdp_spiel.openspiel.build import CannotEnumerateError
-from tmdp_spiel.openspiel.exact_games import exact_exploitability
+from tmdp_spiel.openspiel.exact_games import exact_exploitability, shipped_file
 from tmdp_spiel.openspiel.policy_tables import TablePolicy, policy_table
 from tmdp_spiel.planning.cfr import CFRSolver
 from tmdp_spiel.trees import sequence_form
@@ -72,7 +72,9 @@ def test_states_and_payoffs_are_those_of_all_histories(string):
         assert tree.root_can_end == (ends[-1] > 0)
 
 
-@pytest.mark.parametrize("string", [*SMALL, *MIDDLE, "phantom_ttt"])
+@pytest.mark.parametrize(
+    "string", [*SMALL, *MIDDLE, "phantom_ttt", pytest.param("dark_hex(board_size=3)", marks=pytest.mark.slow)]
+)
 def test_strings_tensors_and_histories_are_openspiels(string):
     game, form, rng = pyspiel.load_game(string), form_of(string), random.Random(1)
     numbered = form.rules.hexagonal and not form.rules.abrupt
@@ -142,7 +144,15 @@ def sparse_policy(second):
     return policy
 
 
-@pytest.mark.parametrize("string, second", [(MIDDLE[0], 0.25), (MIDDLE[1], 0.0), ("phantom_ttt", 0.0)])
+@pytest.mark.parametrize(
+    "string, second",
+    [
+        (MIDDLE[0], 0.25),
+        (MIDDLE[1], 0.0),
+        ("phantom_ttt", 0.0),
+        pytest.param("phantom_ttt(gameversion=abrupt)", 0.0, marks=pytest.mark.slow),
+    ],
+)
 def test_best_responses_are_those_by_sets_of_worlds(string, second):
     form = form_of(string)
     rules = form.rules
@@ -163,13 +173,26 @@ def test_published_values_of_phantom_tic_tac_toe():
     assert found.values == pytest.approx((0.296825397, -0.296825397), abs=1e-9)
 
 
-def test_the_shipped_equilibrium_is_as_good_as_it_says():
-    form = form_of("phantom_ttt")
-    tables, facts = table_files.read_tables(phantom.SHIPPED / "phantom_ttt.bin", form)
+@pytest.mark.slow
+def test_published_values_of_dark_hex():
+    form = form_of("dark_hex(board_size=3)")
+    found = sequence_form.exploitability(form, [form.uniform_policy(player) for player in (0, 1)])
+    assert found.best_responses == pytest.approx((1.0, 0.832804233), abs=1e-9)
+    assert found.values == pytest.approx((1 / 3, -1 / 3), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "string, published",
+    [("phantom_ttt", 0.6667), pytest.param("dark_hex(board_size=3)", 1.0, marks=pytest.mark.slow)],
+)
+def test_the_shipped_equilibrium_is_as_good_as_it_says(string, published):
+    form = form_of(string)
+    file = shipped_file(phantom.SHIPPED, pyspiel.load_game(string))
+    tables, facts = table_files.read_tables(file, form)
     found = sequence_form.exploitability(form, tables)
     assert found.exploitability == pytest.approx(facts["exploitability"], abs=1e-9)
     assert found.exploitability <= 0.001 * form.trees[0].utility_range
-    assert -found.best_responses[1] <= 0.66674 <= found.best_responses[0]  # the published value, 0.6667
+    assert -found.best_responses[1] - 5e-5 <= published <= found.best_responses[0] + 5e-5  # to four digits
 
 
 def test_cfr_converges_on_a_small_board():

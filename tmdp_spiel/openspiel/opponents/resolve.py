@@ -165,9 +165,7 @@ class _Resolver:
                 raise ValueError(f"{len(source)} opponents for {self.game.num_players()} players")
             return self._mapping({player: each for player, each in enumerate(source) if each is not None})
         if isinstance(source, np.ndarray):
-            return "a policy table", {
-                player: PlayerPolicy(policy=self._table(source, player)) for player in self.others
-            }
+            return "a policy table", {player: self._table(source, player) for player in self.others}
         if isinstance(source, Mapping) and all(isinstance(key, str) for key in source):
             return "the policy of a table", self._everywhere(table_policy(source, self.game))
         players: dict[int, PlayerPolicy] = {}
