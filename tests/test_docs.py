@@ -207,6 +207,19 @@ def test_the_picture_of_the_concepts_is_drawn(draw_concepts, tmp_path):
     assert (tmp_path / "concepts.png").stat().st_size > 10_000
 
 
+def test_the_tables_of_a_cell_follow_the_order_of_moves(tmp_path):
+    """In a round player 0 moves first: a bump fits if it comes after the stone."""
+    draw_cell = script("draw_cell")
+    for player in (0, 1):
+        table = draw_cell.table(player)
+        assert table[:, 0].all()
+        for placed in range(1, draw_cell.ROUNDS + 1):
+            for bumped in range(1, draw_cell.ROUNDS + 1):
+                assert table[placed - 1, bumped] == ((bumped, 1 - player) > (placed, player))
+    draw_cell.draw(tmp_path / "cell.png")
+    assert (tmp_path / "cell.png").stat().st_size > 10_000
+
+
 def test_modules_of_a_call_are_counted():
     found = script("count_modules").modules_of(lambda: ts.load_game("kuhn"))
     assert "tmdp_spiel/openspiel/load_game.py" in found and not any("algorithms" in each for each in found)

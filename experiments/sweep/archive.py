@@ -21,22 +21,32 @@ _DIGITS = 6
 def pack(results: Iterable[Result], path) -> int:
     """Writes an archive atomically; returns how many runs it holds."""
     lines = {each.configuration.key: json.dumps(_compact(each), sort_keys=True) for each in results}
-    body = "\n".join(line for _, line in sorted(lines.items()))
+    pack_lines([line for _, line in sorted(lines.items())], path)
+    return len(lines)
+
+
+def pack_lines(lines: Iterable[str], path) -> None:
+    """Writes lines and their checksum, compressed, atomically."""
+    body = "\n".join(lines)
     text = f"{hashlib.sha256(body.encode()).hexdigest()}\n{body}"
     with storage.replacing(path, "wb") as file:
         file.write(lzma.compress(text.encode(), preset=9))
-    return len(lines)
 
 
 def unpack(path) -> list[Result]:
     """The runs of an archive; ValueError if it was damaged, or holds something else."""
+    return [Result.from_json(json.loads(line)) for line in unpack_lines(path)]
+
+
+def unpack_lines(path) -> list[str]:
+    """The lines of an archive; ValueError if it was damaged."""
     try:
         checksum, _, body = lzma.decompress(pathlib.Path(path).read_bytes()).decode().partition("\n")
     except (lzma.LZMAError, UnicodeDecodeError):
         checksum, body = "", ""
     if hashlib.sha256(body.encode()).hexdigest() != checksum:
         raise ValueError(f"{path} is not an archive of runs, or is truncated or was altered")
-    return [Result.from_json(json.loads(line)) for line in body.splitlines()]
+    return body.splitlines()
 
 
 def _compact(result: Result) -> dict:

@@ -10,6 +10,7 @@ _BATTLESHIP = (
     "battleship(board_width=2,board_height=2,ship_sizes=[1],ship_values=[1],num_shots=3,allow_repeated_shots=False)"
 )
 _SHERIFF = "sheriff(item_penalty=1.0,item_value=5.0,max_bribe=2,max_items=3,num_rounds=1,sheriff_penalty=1.0)"
+_DARK_HEX = "dark_hex(board_size=2,obstype=reveal-numturns)"  # states that see the number of moves
 PROBLEMS = {
     "kuhn x, equilibrium": Problem("kuhn", 0, "cfr+", 1000),
     "kuhn o, equilibrium": Problem("kuhn", 1, "cfr+", 1000),
@@ -22,8 +23,8 @@ PROBLEMS = {
     "goofspiel 4 x, near equilibrium": Problem(_GOOFSPIEL, 0, "cfr+", 100),
     "battleship x, uniform": Problem(_BATTLESHIP, 0, "uniform", None),
     "battleship o, weak": Problem(_BATTLESHIP, 1, "cfr+", 10),
-    "dark hex 2 x, uniform": Problem("dark_hex(board_size=2)", 0, "uniform", None),
-    "dark hex 2 o, weak": Problem("dark_hex(board_size=2)", 1, "cfr+", 10),
+    "dark hex 2 x, uniform": Problem(_DARK_HEX, 0, "uniform", None),
+    "dark hex 2 o, weak": Problem(_DARK_HEX, 1, "cfr+", 10),
     "auction x, uniform": Problem("first_sealed_auction(max_value=10)", 0, "uniform", None),
     "auction o, weak": Problem("first_sealed_auction(max_value=10)", 1, "cfr+", 10),
     "sheriff x, uniform": Problem(_SHERIFF, 0, "uniform", None),

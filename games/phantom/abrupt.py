@@ -30,6 +30,7 @@ import numpy as np
 from tmdp_spiel.games.phantom.abrupt_patterns import (
     FACTORIAL,
     PERMUTATIONS,
+    Classes,
     ShapeTable,
     embed_bumps,
     feasible_patterns,
@@ -59,6 +60,7 @@ class AbruptGradient:
         self._patterns = tuple(group_patterns(player, found, self._classes, table) for player in (0, 1))
         self._shapes = table.shapes()
         self._pairs = tuple(final_pairs(player, endings) for player in (0, 1))
+        self._parts = tuple(_by_stones(classes, pairs) for classes, pairs in zip(self._classes, self._pairs))
         self._embeddings = embed_bumps(rules.num_cells)
         self.codes = tuple(self._code(rules, player, states[player]) for player in (0, 1))
 
@@ -79,28 +81,43 @@ class AbruptGradient:
         return codes
 
     def __call__(self, player: int, reach: np.ndarray, payoff: np.ndarray, out: np.ndarray) -> None:
+        """Histories with the same number of own stones are done together, which bounds the memory for their values."""
         mine, theirs = self._classes[player], self._classes[1 - player]
         if self._scratch is None:  # kept: fresh memory would have to be mapped at every call
-            largest = max(classes.size for classes in self._classes)
-            self._scratch = np.empty(largest), np.empty(largest), _work_space(self._cells, self._work)
-        x, g, work = self._scratch[0][: theirs.size], self._scratch[1][: mine.size], self._scratch[2]
+            entries = max(classes.size for classes in self._classes)
+            part = max(end - start for parts in self._parts for start, end, _ in parts)
+            self._scratch = np.empty(entries), np.empty(part), _work_space(self._cells, self._work)
+        x, work = self._scratch[0][: theirs.size], self._scratch[2]
         x.fill(0.0)
-        g.fill(0.0)
+        out.fill(0.0)
         _scatter(self.codes[1 - player], reach, x)
-        _multiply(
-            mine,
-            theirs,
-            self._pairs[player],
-            self._patterns[player],
-            self._shapes,
-            self._embeddings,
-            payoff,
-            self._cells,
-            work,
-            x,
-            g,
-        )
-        _gather(self.codes[player], g, out)
+        for start, end, tasks in self._parts[player]:
+            g = self._scratch[1][: end - start]
+            g.fill(0.0)
+            _multiply(
+                tasks,
+                start,
+                mine,
+                theirs,
+                self._pairs[player],
+                self._patterns[player],
+                self._shapes,
+                self._embeddings,
+                payoff,
+                self._cells,
+                work,
+                x,
+                g,
+            )
+            _gather(self.codes[player], start, g, out)
+
+
+def _by_stones(classes: Classes, pairs: Pairs) -> list[tuple[int, int, np.ndarray]]:
+    """For each number of own stones: where its entries begin and end, and the tasks of `pairs`."""
+    numbers = [n for n in range(len(classes.first)) if (classes.first[n] >= 0).any()]
+    starts = [int(classes.first[n][classes.first[n] >= 0].min()) for n in numbers] + [classes.size]
+    stones = POPCOUNT[pairs.target]
+    return [(starts[i], starts[i + 1], np.flatnonzero(stones == n)) for i, n in enumerate(numbers)]
 
 
 def _work_space(cells: int, numbers: int) -> WorkSpace:
@@ -255,13 +272,13 @@ def _scatter(codes, reach, x):
 
 
 @numba.njit(cache=True, parallel=True)
-def _gather(codes, g, out):
+def _gather(codes, start, g, out):
+    """Adds the values of the entries from `start` on to their sequences."""
+    end = start + len(g)
     for j in numba.prange(len(codes)):
-        total = 0.0
         for bumped in range(2):
-            if codes[j, bumped] >= 0:
-                total += g[codes[j, bumped]]
-        out[j] = total
+            if start <= codes[j, bumped] < end:
+                out[j] += g[codes[j, bumped] - start]
 
 
 @numba.njit(cache=True)
@@ -304,9 +321,13 @@ def _add_rows(chain_of_order, orders, width, rows, nodes, num_nodes, weight, sta
 
 
 @numba.njit(cache=True, parallel=True)
-def _multiply(mine, theirs, pairs: Pairs, patterns, shapes, embeddings, payoff, cells, work, x, g):
-    """g = (sum over pairs of final stones and of patterns of payoff * the product of both matrices) x."""
-    for task in numba.prange(len(pairs.target)):
+def _multiply(tasks, g_start, mine, theirs, pairs: Pairs, patterns, shapes, embeddings, payoff, cells, work, x, g):
+    """g = (sum over pairs of final stones and of patterns of payoff * the product of both matrices) x.
+
+    Only for the own final stones of these tasks, whose entries begin at g_start.
+    """
+    for at in numba.prange(len(tasks)):
+        task = tasks[at]
         target = pairs.target[task]
         n = POPCOUNT[target]
         orders = FACTORIAL[n]
@@ -350,7 +371,7 @@ def _multiply(mine, theirs, pairs: Pairs, patterns, shapes, embeddings, payoff, 
                     for i in range(num_nodes * chains):
                         buffers[own_bumps, i] = 0.0
                     _expand(m, shapes.sizes[their_shape], own_bumps, embeddings, buffers, chains, w)
-                    start = _block(mine, target, n, made, patterns.own_pattern[member], cells)
+                    start = _block(mine, target, n, made, patterns.own_pattern[member], cells) - g_start
                     _add_rows(
                         shapes.chain_of_order[shapes.first_order[shape] :],
                         orders,

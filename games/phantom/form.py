@@ -9,6 +9,7 @@ import json
 import pathlib
 import shutil
 import warnings
+from collections.abc import Callable
 
 import numpy as np
 import pyspiel
@@ -25,8 +26,8 @@ from tmdp_spiel.trees.sequence_form import SequenceForm
 
 _CACHE_FORMAT = 1  # a new number leaves old files unread
 _WORTH_A_FILE = 1_000_000  # states
-_LARGEST = 51_000_000  # about the sequences of both players of the largest of these games, abrupt dark hex 3x3
-_BYTES = 90  # a sequence, at the peak of a best response in an abrupt version
+_SEQUENCES = {False: 12_500_000, True: 49_600_000}  # at most, of both players on nine cells, if abrupt or not
+_BYTES = 95  # a sequence, at the peak of both best responses
 _RETURNS = (PAYOFFS + 1) / 2  # of each kind of ending, per player
 
 
@@ -55,11 +56,6 @@ class PhantomForm(SequenceForm):
 
     def _tree(self, player: int) -> InfostateTree:
         states, endings = self.states[player], self.endings[player]
-        least, most = np.ones(states.num_sequences), np.zeros(states.num_sequences)
-        for kind, value in enumerate(_RETURNS[player]):
-            here = (endings[:-1] >> kind & 1).astype(np.bool_)
-            least[here] = np.minimum(least[here], value)
-            most[here] = np.maximum(most[here], value)
         return InfostateTree(
             first_sequence=states.first_sequence,
             first_child=states.first_child,
@@ -73,8 +69,8 @@ class PhantomForm(SequenceForm):
             num_terminals=int(np.bitwise_count(endings).sum()),
             names=names.PhantomNames(self.rules, player, states),
             game_string=self.rules.game_string,
-            least_return=least,
-            most_return=most,
+            least_return=functools.partial(_extreme_returns, endings[:-1], _RETURNS[player], min, 1.0),
+            most_return=functools.partial(_extreme_returns, endings[:-1], _RETURNS[player], max, 0.0),
         )
 
     def _gradient(self, player: int, reach: np.ndarray, payoff: np.ndarray, out: np.ndarray) -> None:
@@ -94,6 +90,13 @@ class PhantomForm(SequenceForm):
         return self.trees[player].names.history(state)
 
 
+def _extreme_returns(endings: np.ndarray, returns: np.ndarray, extreme: Callable, otherwise: float) -> np.ndarray:
+    """The least or the most return after each sequence, by the kinds of endings that are possible there."""
+    masks = range(1 << len(returns))
+    kinds = [[value for kind, value in enumerate(returns) if mask >> kind & 1] for mask in masks]
+    return np.array([extreme(values, default=otherwise) for values in kinds])[endings]
+
+
 def phantom_form(game: pyspiel.Game) -> PhantomForm | None:
     """The sequence form of a game; None if the game has none here. The last one is kept in memory."""
     rules = rules_of(game)
@@ -110,8 +113,8 @@ def _form(rules: Rules) -> PhantomForm:
         except (FileNotFoundError, ValueError) as error:
             warnings.warn(f"{error}; it is built again", stacklevel=3)
             shutil.rmtree(path)
-    if rules.abrupt and rules.num_cells == MAX_CELLS:
-        check_memory(rules.game_string, _LARGEST, _BYTES)
+    if rules.num_cells == MAX_CELLS:
+        check_memory(rules.game_string, _SEQUENCES[rules.abrupt], _BYTES)
     form = PhantomForm(rules, (enumerate_states(rules, 0), enumerate_states(rules, 1)))
     if sum(states.num_states for states in form.states) < _WORTH_A_FILE:
         return form

@@ -6,9 +6,10 @@ import numpy as np
 
 from tmdp_spiel.games.rbt import passes
 from tmdp_spiel.games.rbt.game import RBTGame
-from tmdp_spiel.games.rbt.policy import CompiledPolicy
+from tmdp_spiel.games.rbt.policy import ArrayPolicy, SupportPolicy
 from tmdp_spiel.games.rbt.structure import Enumeration
 from tmdp_spiel.games.rbt.tree import enumeration, infostate_tree
+from tmdp_spiel.openspiel.opponents.fixed import answers_as
 from tmdp_spiel.trees.sequence_form import SequenceForm
 
 _PAYOFFS = ((1.0, 0.0, -1.0), (-1.0, 0.0, 1.0))  # of x and of o, where x wins, nobody wins, o wins
@@ -29,7 +30,7 @@ class RBTForm(SequenceForm):
         out[-1] = passes.value_without_turn(self.enumerated, player, weights, utilities)
 
     def table_of(self, player: int, agent) -> np.ndarray | None:
-        if not isinstance(agent, CompiledPolicy):
+        if not answers_as(agent, ArrayPolicy, SupportPolicy):
             return None
         return self.check_policy(player, agent.plan(player, self.enumerated.trees[player]))
 

@@ -21,9 +21,10 @@ from tmdp_spiel.games.rbt import passes
 from tmdp_spiel.games.rbt.enumeration import enumerate_game
 from tmdp_spiel.games.rbt.game import MARKS, RBTGame
 from tmdp_spiel.games.rbt.names import RBTNames
-from tmdp_spiel.games.rbt.policy import ArrayPolicy, CompiledPolicy
+from tmdp_spiel.games.rbt.policy import ArrayPolicy, CompiledPolicy, SupportPolicy
 from tmdp_spiel.games.rbt.rules import bit_count, rank
 from tmdp_spiel.games.rbt.structure import Enumeration, Links, describe
+from tmdp_spiel.openspiel.opponents.fixed import answers_as, is_uniform
 from tmdp_spiel.trees.infostate_tree import InfostateTree
 from tmdp_spiel.trees.tree_mdp import TreeMDP
 
@@ -218,7 +219,7 @@ def _policy_of(player: int, opponent: policy_lib.Policy | Mapping[int, policy_li
 
 
 def _is_compiled(policy: policy_lib.Policy) -> bool:
-    return isinstance(policy, (CompiledPolicy, policy_lib.UniformRandomPolicy))
+    return is_uniform(policy) or answers_as(policy, ArrayPolicy, SupportPolicy)
 
 
 def _check_compiled(game: RBTGame, player: int, policy: policy_lib.Policy) -> None:

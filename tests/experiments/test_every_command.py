@@ -24,6 +24,8 @@ COMMANDS = {
     "--output={folder}",
     "benchmarks.train_agents": "--game=kuhn_poker --algorithm=nfsp --seconds=0.1 --output={folder}/agent.npz",
     "benchmarks.exact_games": "--repeats=1 --games=liars_dice(numdice=1,dice_sides=3)",
+    "benchmarks.exact_learning": "--games=liars_dice(numdice=1,dice_sides=3) --opponents=uniform --episodes=100 "
+    "--seeds=1 --certified=100 --output={folder}/runs.jsonl --pack={folder}/runs.jsonl.xz",
     "reproduce": f"--archive={RUNS}/learning.jsonl.xz,{RUNS}/stopping.jsonl.xz --output={{folder}}",
 }
 # By command: the tests that start it already.

@@ -15,6 +15,8 @@ from tmdp_spiel.games.phantom.enumeration import enumerate_states
 from tmdp_spiel.games.phantom.form import PhantomForm
 from tmdp_spiel.games.phantom.rules import rules_of
 from tmdp_spiel.openspiel import table_files
+from tmdp_spiel.openspiel.build import CannotEnumerateError
+from tmdp_spiel.openspiel.exact_games import exact_exploitability, shipped_file
 from tmdp_spiel.openspiel.policy_tables import TablePolicy, policy_table
 from tmdp_spiel.planning.cfr import CFRSolver
 from tmdp_spiel.trees import sequence_form
@@ -70,7 +72,9 @@ def test_states_and_payoffs_are_those_of_all_histories(string):
         assert tree.root_can_end == (ends[-1] > 0)
 
 
-@pytest.mark.parametrize("string", [*SMALL, *MIDDLE, "phantom_ttt"])
+@pytest.mark.parametrize(
+    "string", [*SMALL, *MIDDLE, "phantom_ttt", pytest.param("dark_hex(board_size=3)", marks=pytest.mark.slow)]
+)
 def test_strings_tensors_and_histories_are_openspiels(string):
     game, form, rng = pyspiel.load_game(string), form_of(string), random.Random(1)
     numbered = form.rules.hexagonal and not form.rules.abrupt
@@ -140,7 +144,15 @@ def sparse_policy(second):
     return policy
 
 
-@pytest.mark.parametrize("string, second", [(MIDDLE[0], 0.25), (MIDDLE[1], 0.0), ("phantom_ttt", 0.0)])
+@pytest.mark.parametrize(
+    "string, second",
+    [
+        (MIDDLE[0], 0.25),
+        (MIDDLE[1], 0.0),
+        ("phantom_ttt", 0.0),
+        pytest.param("phantom_ttt(gameversion=abrupt)", 0.0, marks=pytest.mark.slow),
+    ],
+)
 def test_best_responses_are_those_by_sets_of_worlds(string, second):
     form = form_of(string)
     rules = form.rules
@@ -161,13 +173,26 @@ def test_published_values_of_phantom_tic_tac_toe():
     assert found.values == pytest.approx((0.296825397, -0.296825397), abs=1e-9)
 
 
-def test_the_shipped_equilibrium_is_as_good_as_it_says():
-    form = form_of("phantom_ttt")
-    tables, facts = table_files.read_tables(phantom.SHIPPED / "phantom_ttt.bin", form)
+@pytest.mark.slow
+def test_published_values_of_dark_hex():
+    form = form_of("dark_hex(board_size=3)")
+    found = sequence_form.exploitability(form, [form.uniform_policy(player) for player in (0, 1)])
+    assert found.best_responses == pytest.approx((1.0, 0.832804233), abs=1e-9)
+    assert found.values == pytest.approx((1 / 3, -1 / 3), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "string, published",
+    [("phantom_ttt", 0.6667), pytest.param("dark_hex(board_size=3)", 1.0, marks=pytest.mark.slow)],
+)
+def test_the_shipped_equilibrium_is_as_good_as_it_says(string, published):
+    form = form_of(string)
+    file = shipped_file(phantom.SHIPPED, pyspiel.load_game(string))
+    tables, facts = table_files.read_tables(file, form)
     found = sequence_form.exploitability(form, tables)
     assert found.exploitability == pytest.approx(facts["exploitability"], abs=1e-9)
     assert found.exploitability <= 0.001 * form.trees[0].utility_range
-    assert -found.best_responses[1] <= 0.66674 <= found.best_responses[0]  # the published value, 0.6667
+    assert -found.best_responses[1] - 5e-5 <= published <= found.best_responses[0] + 5e-5  # to four digits
 
 
 def test_cfr_converges_on_a_small_board():
@@ -192,6 +217,48 @@ def test_a_registered_game_is_built_from_its_string(monkeypatch, tmp_path):
     )
     with pytest.raises(ValueError, match="number of moves"):
         ts.build_tree(game, 0, policy_lib.FirstActionPolicy(game))
+
+
+class BlindPolicy(policy_lib.Policy):
+    """Asks a function of the own tries and their results; optionally it breaks this by a look at the whole history."""
+
+    def __init__(self, game, policy, peeks=False):
+        super().__init__(game, [0, 1])
+        self._policy, self._peeks = policy, peeks
+
+    def action_probabilities(self, state, player_id=None):
+        player = state.current_player()
+        cells = state.information_state_string(player).split("\n")[-1].split()
+        mine = [int(each.split(",")[1]) for each in cells if each.startswith(f"{player},")]
+        view = "".join(state.information_state_string(player).split("\n")[:-2])
+        own = [(cell, view[cell] == "xo"[player]) for cell in mine]
+        if self._peeks and len(state.history()) % 2:
+            own = own[:-1]
+        return self._policy(own, state.legal_actions())
+
+
+@pytest.mark.parametrize("string", ["dark_hex(num_rows=2,num_cols=2)", "dark_hex(num_rows=2,num_cols=3)"])
+def test_small_boards_have_the_states_of_large_ones(string):
+    game, form = ts.load_game(string), form_of(string)
+    equilibrium = ts.equilibrium(game, 200)
+    found = exact_exploitability(game, equilibrium)
+    assert found.exploitability == pytest.approx(equilibrium.exploitability, abs=1e-12)
+    assert found.exploitability < 0.01
+    for player in (0, 1):
+        table = sparse_table(form, 1 - player, 0.25)
+        policy = BlindPolicy(game, sparse_policy(0.25))
+        mdp = ts.build_tree(game, player, policy)
+        assert mdp.tree.num_states == form.trees[player].num_states
+        assert mdp.best_response()[0] == pytest.approx(sequence_form.best_response(form, player, table)[0], abs=1e-12)
+        with pytest.raises(CannotEnumerateError, match="depends on it.*obstype=reveal-numturns"):
+            ts.build_tree(game, player, BlindPolicy(game, sparse_policy(0.25), peeks=True))
+
+
+def test_large_boards_refuse_policies_of_strings_and_take_names():
+    form = form_of("dark_hex(board_size=3)")
+    np.testing.assert_array_equal(policy_table(form, 0, "uniform"), form.uniform_policy(0))
+    with pytest.raises(CannotEnumerateError, match="may depend on it"):
+        policy_table(form, 0, {"...": {0: 1.0}})
 
 
 def test_functions_are_asked_in_batches_of_tensors():

@@ -11,6 +11,7 @@ from open_spiel.python.algorithms import exploitability as exploitability_lib
 import tmdp_spiel as ts
 from tmdp_spiel.games.public_action import exact_game
 from tmdp_spiel.openspiel import build, registry
+from tmdp_spiel.openspiel.worlds import best_response_by_worlds
 from tmdp_spiel.planning.cfr import CFRSolver
 from tmdp_spiel.trees import sequence_form
 
@@ -118,7 +119,17 @@ def test_tree_mdps_have_the_chances_of_the_histories(string, player, by_historie
         np.testing.assert_allclose(found.outcome_probability[ours], expected.outcome_probability[theirs], atol=1e-12)
 
 
-@pytest.mark.parametrize("string", [*SMALL, *MEDIUM])
+LARGE = [
+    pytest.param(string, marks=pytest.mark.slow)
+    for string in (
+        "liars_dice(numdice=2,dice_sides=5)",
+        "goofspiel(imp_info=True,num_cards=6,points_order=random)",
+        "oshi_zumo(coins=13,min_bid=1)",
+    )
+]
+
+
+@pytest.mark.parametrize("string", [*SMALL, *MEDIUM, *LARGE])
 def test_random_histories_have_openspiels_strings_actions_and_tensors(string):
     game, form = ts.load_game(string), exact_game(string)
     rng = random.Random(3)
@@ -161,6 +172,38 @@ def test_values_against_sparse_policies_are_those_of_played_histories(string):
     mine, theirs = sequence_form.expected_values(form, plans)
     assert mine == pytest.approx(value(game.new_initial_state()), abs=1e-12)
     assert theirs == pytest.approx(-mine, abs=1e-12)
+
+
+class ByTable(policy_lib.Policy):
+    """A deterministic policy of a form's states, asked state by state."""
+
+    def __init__(self, game, form, player, table):
+        super().__init__(game, [player])
+        self._tree, self._table = form.trees[player], table
+
+    def action_probabilities(self, state, player_id=None):
+        number = self._tree.state_index(state.information_state_string())
+        own = slice(*self._tree.first_sequence[number : number + 2])
+        return dict(zip(self._tree.action[own].tolist(), self._table[own].tolist()))
+
+
+@pytest.mark.parametrize(
+    "string",
+    [
+        "liars_dice(numdice=1,dice_sides=4)",
+        "goofspiel(imp_info=True,num_cards=4,points_order=descending)",
+        "oshi_zumo(coins=6,min_bid=1)",
+    ],
+)
+def test_best_responses_are_those_by_sets_of_worlds(string):
+    game, form = ts.load_game(string), exact_game(string)
+    rng = np.random.default_rng(5)
+    for player in (0, 1):
+        tree = form.trees[1 - player]
+        plan = rng.integers(np.diff(tree.first_sequence)).astype(np.int16)
+        table = form.check_policy(1 - player, plan)
+        found = best_response_by_worlds(game, player, ByTable(game, form, 1 - player, table))
+        assert found.value == pytest.approx(sequence_form.best_response(form, player, table)[0], abs=1e-12)
 
 
 @pytest.mark.parametrize("string", ["liars_dice(numdice=1,dice_sides=3)", "oshi_zumo(coins=5,min_bid=1)"])

@@ -28,7 +28,7 @@ GAMES = {
     "perfect information": "mnk(m=2,n=3,k=2)",
     "common payoff": "tiny_hanabi",
     "liar's dice": "liars_dice(dice_sides=3)",
-    "blind moves": "dark_hex(board_size=2)",
+    "blind moves": "dark_hex(board_size=2,obstype=reveal-numturns)",
     "in Python": "python_kuhn_poker",
 }
 

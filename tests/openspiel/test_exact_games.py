@@ -7,7 +7,7 @@ import tmdp_spiel as ts
 from tmdp_spiel.games.public_action import exact_game
 from tmdp_spiel.openspiel import exact_games, table_files
 from tmdp_spiel.openspiel.build import GameTooLargeError, build_infostate_tree
-from tmdp_spiel.openspiel.policy_tables import TablePolicy, policy_table
+from tmdp_spiel.openspiel.policy_tables import TablePolicy, policy_table, save_table
 from tmdp_spiel.planning.cfr import CFRSolver
 from tmdp_spiel.trees import sequence_form
 
@@ -38,7 +38,7 @@ def test_build_tree_takes_any_agent_that_a_table_can_be_made_of(form):
 def test_small_instances_go_through_their_histories():
     tree = build_infostate_tree("liars_dice(numdice=1,dice_sides=3)", 0)
     assert tree is not exact_game("liars_dice(numdice=1,dice_sides=3)").trees[0]
-    with pytest.raises(ValueError, match="brings no exact sequence form"):
+    with pytest.raises(ValueError, match="brings no exact sequence form. ts.exploit takes it"):
         exact_games.exact_form("kuhn_poker")
 
 
@@ -52,6 +52,20 @@ def test_exploit_is_exact(form):
         response = found.seats[player]
         assert response.exact_best == pytest.approx(expected.best_responses[player], abs=1e-9)
         assert response.lower <= response.exact_value and response.exact_best <= response.upper
+
+
+def test_exploit_takes_arrays_as_the_policies_of_players(form, tmp_path):
+    tables = {player: policy_table(form, player, network) for player in (0, 1)}
+    expected = exact_games.exact_exploitability(LARGE, tables)
+    found = ts.exploit(LARGE, tables, episodes=10, progress=False)
+    assert [found.seats[p].exact_best for p in (0, 1)] == pytest.approx(expected.best_responses, abs=1e-9)
+    save_table(tmp_path / "table.npz", form, 1, tables[1])
+    again = ts.exploit(LARGE, tmp_path / "table.npz", player=0, episodes=10, progress=False)
+    assert again.seats[0].exact_best == found.seats[0].exact_best
+    with pytest.raises(ValueError, match="an empty mapping"):
+        ts.exploit(LARGE, {0: {"1": {0: 1.0}}, 1: {}}, episodes=10)
+    with pytest.raises(TypeError, match="kuhn_poker has not"):
+        ts.exploit("kuhn_poker", {0: np.ones(3), 1: np.ones(3)}, episodes=10)
 
 
 def test_plans_of_large_trees_are_policies_and_back(form):
@@ -136,16 +150,28 @@ def test_equilibrium_solves_and_stops_at_the_target(form, tmp_path, monkeypatch)
 
 def test_too_little_memory_is_said_before(monkeypatch):
     monkeypatch.setattr(exact_games, "_free_memory", lambda: 2**20)
-    with pytest.raises(GameTooLargeError, match=r"needs about 0\.\d GiB of memory; 0\.0 GiB are free"):
+    with pytest.raises(GameTooLargeError, match=r"it needs about 0\.\d GiB of memory; 0\.0 GiB are free"):
         exact_game("liars_dice(numdice=1,dice_sides=8)")
 
 
-SHIPPED = "goofspiel(imp_info=True,num_cards=6,points_order=descending)"
-
-
-def test_a_shipped_equilibrium_is_what_it_says():
-    policy = ts.equilibrium(SHIPPED)
-    found = exact_games.exact_exploitability(SHIPPED, policy)
+@pytest.mark.parametrize(
+    "game, value, tolerance",
+    [
+        ("goofspiel(imp_info=True,num_cards=6,points_order=descending)", 0.0, 0.001),  # the game is symmetric
+        # The published value, 0.0177, to four digits.
+        pytest.param("liars_dice(numdice=2,dice_sides=5)", 0.0177, 0.002, marks=pytest.mark.slow),
+    ],
+)
+def test_a_shipped_equilibrium_is_what_it_says(game, value, tolerance):
+    policy = ts.equilibrium(game)
+    found = exact_games.exact_exploitability(game, policy)
     assert found.exploitability == pytest.approx(policy.exploitability, abs=1e-12)
-    assert policy.exploitability < 0.001
-    assert found.values[0] == pytest.approx(0, abs=0.001)  # the game is symmetric
+    assert policy.exploitability < 0.002
+    assert found.values[0] == pytest.approx(value, abs=tolerance)
+    assert -found.best_responses[1] <= value + 5e-5 and value - 5e-5 <= found.best_responses[0]
+
+
+def test_too_little_memory_for_a_solver_is_said_before(form, monkeypatch, tmp_path):
+    monkeypatch.setattr(exact_games, "_free_memory", lambda: 2**20)
+    with pytest.raises(GameTooLargeError, match="CFR on liars_dice"):
+        exact_games.solve(LARGE, form, 1, folder=tmp_path)

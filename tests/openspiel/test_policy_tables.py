@@ -11,10 +11,13 @@ import tmdp_spiel as ts
 from tmdp_spiel.games.public_action import exact_game
 from tmdp_spiel.openspiel.ask_agents import check_width
 from tmdp_spiel.openspiel.build import GameTooLargeError
+from tmdp_spiel.openspiel.exact_games import exact_exploitability
 from tmdp_spiel.openspiel.opponents import agent_policies
-from tmdp_spiel.openspiel.opponents.adapters.networks import NetworkPolicy
+from tmdp_spiel.openspiel.opponents.adapters.networks import Network, NetworkPolicy
+from tmdp_spiel.openspiel.policy_files import FilePolicy
 from tmdp_spiel.openspiel.policy_tables import TablePolicy, load_table, policy_table, save_table
 from tmdp_spiel.openspiel.sequence_forms import enumerated_form
+from tmdp_spiel.trees import sequence_form
 
 DICE = "liars_dice(numdice=1,dice_sides=3)"
 GAMES = [DICE, "goofspiel(imp_info=True,num_cards=3,points_order=random)", "oshi_zumo(coins=5,min_bid=1)"]
@@ -219,7 +222,10 @@ def test_slow_policies_say_how_long_they_would_take():
 
 def test_functions_that_fail_say_on_what():
     form = exact_game(DICE)
-    with pytest.raises(ValueError, match=r"fails on a batch of tensors of shape \(\d+, 12\): .*mismatch"):
+    with pytest.raises(
+        ValueError,
+        match=r"fails on a batch of tensors of shape \(\d+, 12\): .*mismatch.*nashbench.*two entries more",
+    ):
         policy_table(form, 0, lambda tensors: tensors @ np.zeros((14, 7)))
 
 
@@ -280,3 +286,79 @@ def test_torch_agents_by_batches_are_what_they_play_by_states(string, name):
     expected = policy_table(form, 1, Hidden(game, [1]))
     np.testing.assert_allclose(policy_table(form, 1, agent), expected, atol=1e-6)
     np.testing.assert_allclose(policy_table(form, 1, by_states), expected, atol=1e-6)
+
+
+class FirstAction(policy_lib.UniformRandomPolicy):
+    """A subclass that plays in another way than its class."""
+
+    def action_probabilities(self, state, player_id=None):
+        return {state.legal_actions()[0]: 1.0}
+
+
+def test_a_subclass_of_a_known_policy_is_asked():
+    game, form = ts.load_game(DICE), exact_game(DICE)
+    expected = policy_table(form, 0, policy_lib.FirstActionPolicy(game))
+    np.testing.assert_array_equal(policy_table(form, 0, FirstAction(game)), expected)
+
+    class FirstOfTable(TablePolicy):
+        action_probabilities = FirstAction.action_probabilities
+
+    class FirstOfFile(FilePolicy):
+        action_probabilities = FirstAction.action_probabilities
+
+    class FirstOfNetwork(NetworkPolicy):
+        action_probabilities = FirstAction.action_probabilities
+
+    network = Network(make_network(form, game))
+    changed = ts.uniform(game)
+    changed.action_probabilities = lambda state, player_id=None: {state.legal_actions()[0]: 1.0}
+    tables = {0: form.uniform_policy(0)}
+    for agent in (FirstOfTable(game, form, tables), FirstOfFile(game, {}), FirstOfNetwork(game, network, 0), changed):
+        np.testing.assert_array_equal(policy_table(form, 0, agent), expected)
+    assert exact_exploitability(DICE, FirstAction(game)) == exact_exploitability(
+        DICE, policy_lib.FirstActionPolicy(game)
+    )
+
+
+def test_a_policy_that_holds_an_agent_is_asked():
+    """Only OpenSpiel's own classes say that a policy plays what the agent in it plays."""
+    torch = pytest.importorskip("torch")
+    game, form = ts.load_game(DICE), exact_game(DICE)
+
+    class Wrapped(policy_lib.Policy):
+        def __init__(self):
+            super().__init__(game, [0, 1])
+            self._agent = torch.nn.Linear(form.tensor_width, game.num_distinct_actions())
+
+        action_probabilities = FirstAction.action_probabilities
+
+    expected = policy_table(form, 1, policy_lib.FirstActionPolicy(game))
+    np.testing.assert_array_equal(policy_table(form, 1, Wrapped()), expected)
+
+
+def test_illegal_probabilities_of_a_subclass_are_seen():
+    class Illegal(policy_lib.UniformRandomPolicy):
+        def action_probabilities(self, state, player_id=None):
+            return {0: 0.7, 1: 0.7}
+
+    with pytest.raises(ValueError, match=r"not a distribution, sum 1.4|illegal action\(s\)"):
+        policy_table(exact_game(DICE), 0, Illegal(ts.load_game(DICE)))
+
+
+def test_names_and_network_files_are_opened(tmp_path):
+    torch = pytest.importorskip("torch")
+    game, form = ts.load_game(DICE), exact_game(DICE)
+    np.testing.assert_array_equal(policy_table(form, 0, "uniform"), form.uniform_policy(0))
+    solved = policy_table(form, 0, "cfr+")
+    assert sequence_form.best_response(form, 1, solved)[0] < -0.1  # the value for the second player is about -0.11
+    module = torch.nn.Sequential(torch.nn.Linear(form.tensor_width, game.num_distinct_actions()))
+    torch.jit.script(module).save(str(tmp_path / "network.pt"))
+    np.testing.assert_allclose(policy_table(form, 0, tmp_path / "network.pt"), policy_table(form, 0, module))
+    with pytest.raises(FileNotFoundError, match="no policy table"):
+        policy_table(form, 0, "missing.npz")
+    with pytest.raises(FileNotFoundError, match="no policy file"):
+        policy_table(form, 0, "missing.json")
+    with pytest.raises(TypeError, match="can only be played against"):
+        policy_table(form, 0, "ismcts")
+    mine, theirs = (ts.build_tree(DICE, 0, agent).best_response()[0] for agent in ("uniform", {1: "uniform"}))
+    assert mine == theirs == pytest.approx(sequence_form.best_response(form, 0, form.uniform_policy(1))[0])

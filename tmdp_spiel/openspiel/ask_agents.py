@@ -28,7 +28,7 @@ from tmdp_spiel.openspiel.opponents.adapters.networks import (
     is_torch_module,
     torch_network,
 )
-from tmdp_spiel.openspiel.opponents.fixed import FixedOpponents
+from tmdp_spiel.openspiel.opponents.fixed import FixedOpponents, answers_as
 from tmdp_spiel.trees.infostate_tree import InfostateTree
 from tmdp_spiel.trees.sequence_form import SequenceForm
 
@@ -61,13 +61,14 @@ def _actor(network):
 def network_of(form: SequenceForm, player: int, agent, outputs: str) -> Network | None:
     """The network that an agent plays by; None if it has to be asked by states."""
     observes = getattr(form, "tensor_kind", None) == "observation_tensor"
-    if isinstance(agent, NetworkPolicy):
+    if answers_as(agent, NetworkPolicy):
         return dataclasses.replace(agent.network, function=agent.batch) if agent.observes == observes else None
-    if isinstance(agent, rl_agent_policy.JointRLAgentPolicy):
+    if answers_as(agent, rl_agent_policy.JointRLAgentPolicy, rl_agent_policy.RLAgentPolicy):
         if agent._use_observation != observes or player not in agent._agents:
             return None
         agent = agent._agents[player]
-    agent = getattr(agent, "_agent", agent)  # as agent_policy wraps it
+    if isinstance(agent, agent_policies.EvaluatedAgent):
+        agent = agent.agent
     known = _NETWORKS.get(f"{type(agent).__module__}.{type(agent).__qualname__}")
     if known is not None:
         module = known[0](agent)
@@ -75,6 +76,13 @@ def network_of(form: SequenceForm, player: int, agent, outputs: str) -> Network 
     if is_torch_module(agent) and not agent_policies.is_agent(agent):
         return torch_network(agent, outputs)
     return as_network(agent) if is_network(agent) else None
+
+
+def _told_tensors(form) -> str:
+    return (
+        f"These are OpenSpiel's {form.tensor_kind.replace('_', ' ')}s; nashbench's observations begin with a one-hot "
+        "of the player, two entries more than the game's own tensors"
+    )
 
 
 def check_width(form, size: int) -> None:
@@ -120,7 +128,9 @@ def ask_in_batches(
                 answer = function(*inputs)
             except Exception as error:
                 shapes = " and ".join(str(each.shape) for each in inputs)
-                raise ValueError(f"the agent fails on a batch of tensors of shape {shapes}: {error!r}") from error
+                raise ValueError(
+                    f"the agent fails on a batch of tensors of shape {shapes}: {error!r}. {_told_tensors(form)}"
+                ) from error
             rows = _as_rows(answer, len(states), num_actions)
             off = _read_rows(
                 rows, tree.first_sequence, tree.action, start, OUTPUTS.index(outputs), TOLERANCE, COARSE_TOLERANCE,
@@ -253,6 +263,35 @@ def ask_states(form: SequenceForm, player: int, policy, max_seconds: float | Non
     for number in tqdm.trange(tree.num_states, desc=f"asking player {player}", unit=" states", delay=1, leave=False,
                               disable=None if progress else True):  # fmt: skip
         ask(number)
+    return table
+
+
+def ask_histories(form: SequenceForm, player: int, policy) -> np.ndarray | None:
+    """The table of a policy asked at all histories that it can reach; None if it differs within a state of the form.
+
+    Uniform at states that it cannot reach.
+    """
+    tree, game = form.trees[player], game_of(form)
+    reader = FixedOpponents(game, 1 - player, {player: policy})
+    table, asked = form.uniform_policy(player), np.zeros(tree.num_states, np.bool_)
+    seen, waiting = set(), [game.new_initial_state()]
+    while waiting:
+        state = waiting.pop()
+        key = state.information_state_string(0), state.information_state_string(1)
+        if state.is_terminal() or key in seen:
+            continue
+        seen.add(key)
+        actions = state.legal_actions()
+        if state.current_player() == player:
+            answer = reader.read(state)
+            row = np.array([probability for _, probability in answer])
+            number = tree.state_index(key[player])
+            own = slice(*tree.first_sequence[number : number + 2])
+            if asked[number] and np.abs(table[own] - row).max() > TOLERANCE:
+                return None
+            table[own], asked[number] = row, True
+            actions = [action for action, probability in answer if probability > 0]
+        waiting.extend(state.child(action) for action in actions)
     return table
 
 

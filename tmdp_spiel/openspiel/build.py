@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
+import pathlib
 import random
 import time
+from collections.abc import Mapping
 
 import numpy as np
 import pyspiel
@@ -61,8 +64,9 @@ def build_tree(
     Args:
         game: anything that load_game takes.
         player: the player that learns, from 0.
-        opponent: one joint policy, or a mapping from player to policy; OpenSpiel Python policies, C++ policies and bots
-            that expose a policy.
+        opponent: one joint policy, or a mapping from player to policy; OpenSpiel Python policies, C++ policies, bots
+            that expose a policy, "uniform", "cfr+" or a policy file. Games with an exact sequence form also take what
+            policy_table takes.
         max_nodes: the most histories to visit; the default keeps memory under 4 GiB.
         max_seconds: the longest that it may take.
         queries: for a search bot, whose answers change from query to query: the number of answers to average at each
@@ -83,12 +87,36 @@ def build_tree(
     """
     game = load_game(game)
     player = check_player(game, player)
+    opponent = _with_names_opened(game, player, opponent)
     own = enumeration_of(game).tree_mdp(game, player, opponent, max_seconds) if queries is None else None
     if own is not None:
         return own
     opponents = FixedOpponents(game, player, opponent, every_history=True, queries=queries)
     tree, found = _traverse(game, player, opponents, max_nodes, max_seconds)
     return TreeMDP(tree, **found, queries=queries)
+
+
+def _with_names_opened(game: pyspiel.Game, player: int, opponent):
+    """Names and files of policies, such as "uniform", as policies; anything else as it is."""
+    if _is_name(opponent):
+        return _named_policies(game, player, opponent)
+    if isinstance(opponent, Mapping):
+        return {
+            other: _named_policies(game, player, {other: source})[other] if _is_name(source) else source
+            for other, source in opponent.items()
+        }
+    return opponent
+
+
+def _is_name(source) -> bool:
+    return isinstance(source, (str, os.PathLike)) and pathlib.Path(source).suffix != ".npz"
+
+
+def _named_policies(game: pyspiel.Game, player: int, source) -> dict:
+    from tmdp_spiel.openspiel.opponents.resolve import resolve_opponent  # which imports this module
+
+    found = resolve_opponent(game, source, player=player).players
+    return {other: each.bot if each.policy is None else each.policy for other, each in found.items()}
 
 
 def build_infostate_tree(

@@ -32,13 +32,16 @@ from tmdp_spiel.trees.tree_mdp import TreeMDP
 SMALL = 60_000  # own sequences of both players; below, the histories are visited in less than a minute
 VARIANT = "dcfr"  # after 200 iterations on smaller instances never much worse than cfr+, on oshi_zumo 20 times better
 BYTES_PER_SEQUENCE = 64  # of both players; best responses took 40 to 50
+SOLVER_BYTES_PER_SEQUENCE = 48  # regrets, reaches and averages, beside the trees
 TARGET = 0.001  # of the utility range: where solving stops
 _CHECK_EVERY = 10  # iterations
 _CHECKPOINT_SECONDS = 120.0
 
 
 class ExactEnumeration(registry.Enumeration):
-    """What a game with an exact sequence form brings. Small instances go through their histories, as other games do.
+    """What a game with an exact sequence form brings.
+
+    Small instances go through their histories, as other games do, unless their states there would be others.
 
     form_of: the sequence form of a game, kept for the next call; None if it has none with these parameters
     shipped: the folder of the equilibria that ship with the package, if there are any
@@ -50,12 +53,14 @@ class ExactEnumeration(registry.Enumeration):
     def sequence_form(self, game: pyspiel.Game) -> SequenceForm | None:
         return self._form_of(game)
 
-    def _large_form(self, game: pyspiel.Game) -> SequenceForm | None:
+    def _own_form(self, game: pyspiel.Game) -> SequenceForm | None:
         form = self._form_of(game)
-        return form if form is not None and sum(tree.num_sequences for tree in form.trees) > SMALL else None
+        if form is None or form.strings_hold_more:
+            return form
+        return form if sum(tree.num_sequences for tree in form.trees) > SMALL else None
 
     def tree_mdp(self, game, player, opponent, max_seconds: float | None = None) -> TreeMDP | None:
-        form = self._large_form(game)
+        form = self._own_form(game)
         if form is None:
             return None
         other = 1 - check_player(game, player)
@@ -67,7 +72,7 @@ class ExactEnumeration(registry.Enumeration):
         return sequence_form.tree_mdp(form, player, table)
 
     def infostate_tree(self, game, player) -> InfostateTree | None:
-        form = self._large_form(game)
+        form = self._own_form(game)
         return None if form is None else form.trees[player]
 
     def equilibrium(self, game) -> TablePolicy | None:
@@ -77,7 +82,7 @@ class ExactEnumeration(registry.Enumeration):
         return None if form is None else _kept_policy(game, form, file)
 
     def solve(self, game, iterations: int) -> TablePolicy | None:
-        form = self._large_form(game)
+        form = self._own_form(game)
         return None if form is None else solve(game, form, iterations)
 
 
@@ -96,8 +101,8 @@ def check_memory(game: str, num_sequences: int, bytes_per_sequence: int = BYTES_
     needed = num_sequences * bytes_per_sequence
     if free is not None and needed > free:
         raise GameTooLargeError(
-            f"{game} has {num_sequences:,} own sequences of both players and needs about {needed / 2**30:.1f} GiB of "
-            f"memory; {free / 2**30:.1f} GiB are free",
+            f"{game} has {num_sequences:,} own sequences of both players, for which it needs about "
+            f"{needed / 2**30:.1f} GiB of memory; {free / 2**30:.1f} GiB are free",
             "memory",
         )
 
@@ -120,7 +125,10 @@ def exact_form(game) -> SequenceForm:
     game = load_game(game)
     form = registry.enumeration_of(game).sequence_form(game)
     if form is None:
-        raise ValueError(f"{game} brings no exact sequence form; tmdp_spiel.openspiel.sequence_forms enumerates one")
+        raise ValueError(
+            f"{game} brings no exact sequence form. ts.exploit takes it: small games are enumerated, large ones are "
+            "played, and bounds certified; sequence_forms.enumerated_form makes the form of a small game"
+        )
     return form
 
 
@@ -173,6 +181,8 @@ def solve(
             return _kept_policy(game, form, result)
         except ValueError as error:
             warnings.warn(f"the kept equilibrium cannot be read, it is solved for again: {error}", stacklevel=2)
+    num_sequences = sum(tree.num_sequences for tree in form.trees)
+    check_memory(f"CFR on {form.trees[0].game_string}", num_sequences, SOLVER_BYTES_PER_SEQUENCE)
     with storage.locked(result):
         solver = _resumed(form, variant, checkpoint)
         _iterate(solver, iterations, target, checkpoint, report, progress)

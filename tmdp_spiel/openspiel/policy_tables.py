@@ -18,11 +18,12 @@ from typing import Any
 
 import numpy as np
 import pyspiel
-from open_spiel.python import policy as policy_lib
+from open_spiel.python import policy as policy_lib, rl_agent_policy
 
 from tmdp_spiel.core import storage
 from tmdp_spiel.openspiel.ask_agents import (
     COARSE_TOLERANCE,
+    ask_histories,
     ask_in_batches,
     ask_states,
     check_width,
@@ -30,14 +31,18 @@ from tmdp_spiel.openspiel.ask_agents import (
     network_of,
 )
 from tmdp_spiel.openspiel.build import CannotEnumerateError
-from tmdp_spiel.openspiel.load_game import load_game
-from tmdp_spiel.openspiel.opponents.adapters.networks import OUTPUTS
+from tmdp_spiel.openspiel.load_game import game_title, load_game
+from tmdp_spiel.openspiel.opponents.adapters.networks import OUTPUTS, NetworkPolicy, as_network, is_network_file
 from tmdp_spiel.openspiel.opponents.agent_policies import agent_policy, is_agent
+from tmdp_spiel.openspiel.opponents.fixed import answers_as, is_uniform
+from tmdp_spiel.openspiel.opponents.resolve import resolve_opponent
 from tmdp_spiel.openspiel.policy_files import FilePolicy, read_policy, table_policy
+from tmdp_spiel.openspiel.registry import enumeration_of
 from tmdp_spiel.openspiel.table_files import numbering
 from tmdp_spiel.trees.sequence_form import SequenceForm, own_reach
 
 _FORMAT = "tmdp-spiel policy table 1"
+_ASKED_AT_HISTORIES = 10_000  # own sequences of both players; their histories are visited in seconds
 _BATCH = 1 << 16  # states; larger batches were not faster with two layers of 64
 
 
@@ -70,6 +75,17 @@ class TablePolicy(policy_lib.Policy):
         return {int(tree.action[j]): float(self.tables[player][j]) for j in range(first, end)}
 
 
+def array_policy(game: pyspiel.Game, player: int, table) -> TablePolicy:
+    """The policy of a player given by an array or a .npz file, as policy_table takes them."""
+    form = enumeration_of(game).sequence_form(game)
+    if form is None:
+        raise TypeError(
+            f"arrays are policy tables of games with an exact sequence form, which {game_title(game)} has not; give a "
+            "table {information state: {action: probability}}"
+        )
+    return TablePolicy(game, form, {player: policy_table(form, player, table)})
+
+
 def policy_table(
     form: SequenceForm,
     player: int,
@@ -88,9 +104,10 @@ def policy_table(
         form: the sequence form of the game; for networks and functions one that makes tensors, as the exact games do.
         player: whose policy.
         agent: a table (an array, a .npz file that `save_table` wrote, a .json file or a mapping {information state:
-            {action: probability}}); a torch.nn.Module, or an agent of open_spiel.python.pytorch (DQN, NFSP, PPO,
-            PolicyGradient), as its evaluation steps play; a function of a float32 batch of tensors, in NumPy, JAX or
-            torch; or another OpenSpiel agent or policy, which is asked state by state unless it is a table itself.
+            {action: probability}}); "uniform" or "cfr+"; a network file (.onnx, TorchScript .pt); a torch.nn.Module, or
+            an agent of open_spiel.python.pytorch (DQN, NFSP, PPO, PolicyGradient), as its evaluation steps play; a
+            function of a float32 batch of tensors, in NumPy, JAX or torch; or another OpenSpiel agent or policy, which
+            is asked state by state unless it is a table itself.
         outputs: what a network or function gives, one number per distinct action of the game: "logits" (a softmax over
             the legal actions is taken), "probabilities" (which must be zero for illegal actions) or "values" (the legal
             action of the largest value is played, the first of equal ones).
@@ -104,17 +121,20 @@ def policy_table(
         raise ValueError(f"outputs must be one of {', '.join(OUTPUTS[:3])}, not {outputs!r}")
     if file is not None and pathlib.Path(file).exists():
         return load_table(file, form, player)
-    _refuse_strings(form, player, agent)
-    if isinstance(agent, TablePolicy) and agent.is_for(form, player):
+    if isinstance(agent, (str, os.PathLike)) and pathlib.Path(agent).suffix != ".npz":
+        agent = _opened(form, player, agent)
+    if answers_as(agent, TablePolicy) and agent.is_for(form, player):
         table = agent.tables[player]
+    elif is_uniform(agent):
+        table = form.uniform_policy(player)
     elif isinstance(agent, np.ndarray):
         table = form.check_policy(player, agent)
     elif isinstance(agent, (str, os.PathLike)):
-        table = _table_of_file(form, player, agent)
+        table = load_table(agent, form, player)
+    elif form.strings_hold_more and _may_see_strings(agent):
+        table = _at_all_histories(form, player, agent)
     elif isinstance(agent, Mapping):
         table = _table_of_strings(form, player, _strings(table_policy(agent, game_of(form))))
-    elif isinstance(agent, policy_lib.UniformRandomPolicy):
-        table = form.uniform_policy(player)
     elif (known := form.table_of(player, agent)) is not None:
         table = known
     elif (strings := _strings(agent)) is not None:
@@ -139,20 +159,49 @@ def policy_table(
     return table
 
 
-# Tables on disk
-
-
-def _refuse_strings(form: SequenceForm, player: int, agent) -> None:
-    """Refuses agents that may depend on more than a state of the form holds; see SequenceForm.strings_hold_more."""
-    if not form.strings_hold_more or isinstance(agent, (TablePolicy, np.ndarray, policy_lib.UniformRandomPolicy)):
-        return
-    is_json = isinstance(agent, (str, os.PathLike)) and not str(agent).endswith(".npz")
-    if is_json or isinstance(agent, (Mapping, policy_lib.Policy, pyspiel.Policy)):
-        raise CannotEnumerateError(
-            f"the information-state strings of {form.trees[player].game_string} hold the number of moves of both "
-            f"players, which its tensors do not, and a {type(agent).__name__} may depend on it, so that its exact "
-            "policy table is not defined; give an array or .npz table, a torch module, or a function of tensors"
+def _opened(form: SequenceForm, player: int, name: str | os.PathLike):
+    """The agent of a name or a file that resolve_opponent opens: "uniform", a policy file, a network file."""
+    if is_network_file(str(name)):
+        return as_network(str(name))
+    if pathlib.Path(name).suffix == ".json":
+        return read_policy(name, game_of(form))
+    found = resolve_opponent(game_of(form), name, player=1 - player).players[player]
+    if not found.known:
+        raise TypeError(
+            f"{found.title or name} can only be played against, and has no exact policy table; ts.exploit plays "
+            "against it"
         )
+    return found.policy
+
+
+def _may_see_strings(agent) -> bool:
+    """Whether an agent may depend on what information-state strings tell and tensors do not."""
+    sees_tensors = (NetworkPolicy, rl_agent_policy.JointRLAgentPolicy, rl_agent_policy.RLAgentPolicy)
+    return isinstance(agent, (Mapping, policy_lib.Policy, pyspiel.Policy)) and not answers_as(agent, *sees_tensors)
+
+
+def _at_all_histories(form: SequenceForm, player: int, agent) -> np.ndarray:
+    """The table of a policy of strings that hold more than the states of the form, if it does not depend on that."""
+    policy = table_policy(agent, game_of(form)) if isinstance(agent, Mapping) else agent
+    string = str(form.trees[player].game_string)
+    what = (
+        f"the information-state strings of {string} hold the number of moves of both players, which its tensors do not"
+    )
+    if sum(tree.num_sequences for tree in form.trees) > _ASKED_AT_HISTORIES:
+        raise CannotEnumerateError(
+            f"{what}, and a {type(agent).__name__} may depend on it, so that its exact policy table is not defined; "
+            "give an array or .npz table, a torch module, or a function of tensors"
+        )
+    table = ask_histories(form, player, policy)
+    if table is None:
+        raise CannotEnumerateError(
+            f"{what}, and this {type(agent).__name__} depends on it, so that it has no exact policy table; "
+            f"{string.rstrip(')')},obstype=reveal-numturns) is the game in which players know that number"
+        )
+    return table
+
+
+# Tables on disk
 
 
 def save_table(file: str | os.PathLike, form: SequenceForm, player: int, table) -> None:
@@ -171,6 +220,8 @@ def load_table(file: str | os.PathLike, form: SequenceForm, player: int) -> np.n
             facts, table = json.loads(str(stored["facts"])), stored["table"]
         if facts["format"] != _FORMAT:
             raise ValueError(f"another format, {facts['format']!r}")
+    except FileNotFoundError:
+        raise FileNotFoundError(f"there is no policy table {file}") from None
     except (zipfile.BadZipFile, KeyError, ValueError, EOFError, TypeError) as error:
         raise ValueError(f"{file} is not a policy table ({error}); delete it to ask the agent again") from None
     if (facts["game"], facts["player"]) != (tree.game_string, player):
@@ -183,27 +234,19 @@ def load_table(file: str | os.PathLike, form: SequenceForm, player: int) -> np.n
     return form.check_policy(player, table)
 
 
-def _table_of_file(form: SequenceForm, player: int, file: str | os.PathLike) -> np.ndarray:
-    if pathlib.Path(file).suffix == ".npz":
-        if not pathlib.Path(file).exists():
-            raise FileNotFoundError(f"there is no policy table {file}")
-        return load_table(file, form, player)
-    return _table_of_strings(form, player, _strings(read_policy(file, game_of(form))))
-
-
 # Tables by information-state strings
 
 
 def _strings(agent) -> Mapping[str, Mapping[int, float]] | None:
     """{information state: {action: probability}} of a policy that holds such a table; None of another one."""
-    if isinstance(agent, FilePolicy):
+    if answers_as(agent, FilePolicy):
         return agent.table
-    if type(agent) is policy_lib.TabularPolicy:
+    if type(agent) is policy_lib.TabularPolicy and answers_as(agent, policy_lib.TabularPolicy):
         rows = agent.action_probability_array
         return {
             key: {int(a): float(rows[i, a]) for a in np.flatnonzero(rows[i])} for key, i in agent.state_lookup.items()
         }
-    if isinstance(agent, pyspiel.TabularPolicy):
+    if answers_as(agent, pyspiel.TabularPolicy):
         return {key: dict(row) for key, row in agent.policy_table().items()}
     return None
 

@@ -10,14 +10,25 @@ state: small for deterministic agents, and for search bots with a fixed seed.
 from __future__ import annotations
 
 import dataclasses
+import math
+import random
+import time
 
 import pyspiel
+from open_spiel.python import policy as policy_lib
 
+from tmdp_spiel.core import validation
 from tmdp_spiel.openspiel.build import GameTooLargeError, check_supported
 from tmdp_spiel.openspiel.load_game import game_title, load_game
 from tmdp_spiel.openspiel.opponents.fixed import FixedOpponents, check_player, state_key
 
+MAX_WORLDS = 1_000_000
 _CHANCE = int(pyspiel.PlayerId.CHANCE)
+_DESCENTS = 10
+_SURELY = 100 * _DESCENTS  # the endings that a random descent shows, by max_worlds, from which nothing is tried
+
+# Own states by string and legal actions: the best action, and the own states that can follow it.
+_Plan = dict[tuple[str, tuple[int, ...]], tuple[int, "_Plan"]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,15 +37,44 @@ class WorldResponse:
 
     value:   in the game's utilities
     actions: the best action at each own information state that it can reach, by the state's string
+    policy:  the same as an OpenSpiel policy; it tells own histories apart where the game's strings forget
     worlds:  the number of histories that were visited
     """
 
     value: float
     actions: dict[str, int]
+    policy: WorldPolicy
     worlds: int
 
 
-def best_response_by_worlds(game, player: int, opponent, *, max_worlds: int = 1_000_000) -> WorldResponse:
+class WorldPolicy(policy_lib.Policy):
+    """A best response by worlds; uniform where it does not go itself."""
+
+    depends_on_history = True
+
+    def __init__(self, game: pyspiel.Game, player: int, plan: _Plan):
+        super().__init__(game, [player])
+        self._player, self._plan = player, plan
+
+    def action_probabilities(self, state, player_id=None):
+        kind, plan = self.game.get_type(), self._plan
+        earlier = self.game.new_initial_state()
+        for taken in [*state.history(), None]:
+            if earlier.current_player() == self._player:
+                key = state_key(earlier, self._player, kind), tuple(earlier.legal_actions())
+                action, after = plan.get(key, (None, {}))
+                if taken is None and action is not None:
+                    return {each: float(each == action) for each in key[1]}
+                plan = after if taken == action else {}
+            if taken is not None:
+                earlier.apply_action(taken)
+        legal = state.legal_actions()
+        return dict.fromkeys(legal, 1.0 / len(legal))
+
+
+def best_response_by_worlds(
+    game, player: int, opponent, *, max_worlds: int = MAX_WORLDS, max_seconds: float | None = None
+) -> WorldResponse:
     """The best response of `player` against a fixed opponent, exactly, by sets of worlds.
 
     States are own histories and strings, so that recall is perfect. Where the game's strings forget, `actions` has the
@@ -45,40 +85,84 @@ def best_response_by_worlds(game, player: int, opponent, *, max_worlds: int = 1_
         player: who responds.
         opponent: as in build_tree.
         max_worlds: the most histories to visit.
+        max_seconds: the longest that it may take.
 
     Raises:
-        GameTooLargeError: more histories than max_worlds can be reached.
+        GameTooLargeError: more histories than max_worlds can be reached, or max_seconds have passed.
     """
     game = load_game(game)
     check_supported(game)
     player = check_player(game, player)
     if game.num_players() != 2:
         raise ValueError(f"worlds are for two players; {game_title(game)} has {game.num_players()}")
-    search = _Search(game, player, FixedOpponents(game, player, opponent, every_history=True), max_worlds)
-    value, actions = search.after([(game.new_initial_state(), 1.0)])
-    return WorldResponse(value, actions, search.worlds)
+    opponents = FixedOpponents(game, player, opponent, every_history=True)
+    search = _Search(game, player, opponents, validation.whole_number("max_worlds", max_worlds), max_seconds)
+    search.probe()
+    value, plan = search.after([(game.new_initial_state(), 1.0)])
+    actions: dict[str, int] = {}
+    waiting = [plan]
+    while waiting:
+        for (string, _), (action, after) in waiting.pop().items():
+            actions[string] = action
+            waiting.append(after)
+    return WorldResponse(value, actions, WorldPolicy(game, player, plan), search.worlds)
 
 
 class _Search:
-    def __init__(self, game: pyspiel.Game, player: int, opponents: FixedOpponents, max_worlds: int):
+    def __init__(
+        self, game: pyspiel.Game, player: int, opponents: FixedOpponents, max_worlds: int, max_seconds: float | None
+    ):
         self._game, self._player, self._opponents, self._max_worlds = game, player, opponents, max_worlds
         self._game_type = game.get_type()
+        self._max_seconds = max_seconds
+        self._until = math.inf if max_seconds is None else time.perf_counter() + max_seconds
         self.worlds = 0
 
-    def after(self, worlds: list[tuple[pyspiel.State, float]]) -> tuple[float, dict[str, int]]:
-        """The best value, and the best actions, from worlds right after an own action (or at the start)."""
+    def probe(self) -> None:
+        """Refuses at once what random descents show to be too large.
+
+        The product of the numbers of moves on a random path has as its mean the number of endings (Knuth, 1975). So by
+        Markov's inequality it is above c times their number with probability at most 1 / c.
+        """
+        rng = random.Random(0)
+        for _ in range(_DESCENTS):
+            state, product = self._game.new_initial_state(), 1
+            while not state.is_terminal():
+                moves = state.legal_actions()
+                if state.current_player() != self._player:
+                    moves = [action for action, _ in self._next(state)]
+                product *= len(moves)
+                if product > _SURELY * self._max_worlds:
+                    self._refuse(f"more than {self._max_worlds:,} histories")
+                state.apply_action(rng.choice(moves))
+
+    def _refuse(self, what: str) -> None:
+        raise GameTooLargeError(
+            f"{what} of {game_title(self._game)} can be reached against this opponent; raise max_worlds, or build the "
+            "tree",
+            histories=self.worlds,
+        )
+
+    def _visit(self) -> None:
+        self.worlds += 1
+        if self.worlds > self._max_worlds:
+            self._refuse(f"more than {self._max_worlds:,} histories")
+        if self.worlds % 100 == 0 and time.perf_counter() > self._until:
+            raise GameTooLargeError(
+                f"the best response by worlds in {game_title(self._game)} needs more than max_seconds = "
+                f"{self._max_seconds:g}; {self.worlds:,} histories were visited",
+                "max_seconds",
+                self.worlds,
+            )
+
+    def after(self, worlds: list[tuple[pyspiel.State, float]]) -> tuple[float, _Plan]:
+        """The best value and plan from worlds right after an own action (or at the start)."""
         value = 0.0
         states: dict[tuple[str, tuple[int, ...]], list[tuple[pyspiel.State, float]]] = {}
         waiting = list(worlds)
         while waiting:
             state, weight = waiting.pop()
-            self.worlds += 1
-            if self.worlds > self._max_worlds:
-                raise GameTooLargeError(
-                    f"more than {self._max_worlds:,} histories of {game_title(self._game)} can be reached against this "
-                    "opponent; raise max_worlds, or build the tree",
-                    histories=self._max_worlds,
-                )
+            self._visit()
             if state.is_terminal():
                 value += weight * state.player_return(self._player)
             elif state.current_player() == self._player:
@@ -86,17 +170,16 @@ class _Search:
                 states.setdefault(key, []).append((state, weight))
             else:
                 waiting.extend((state.child(action), weight * chance) for action, chance in self._next(state))
-        actions: dict[str, int] = {}
-        for (string, legal), here in states.items():
+        plan: _Plan = {}
+        for key, here in states.items():
             found = []
-            for action in legal:
+            for action in key[1]:
                 of_action, below = self.after([(state.child(action), weight) for state, weight in here])
                 found.append((of_action, -action, below))
             best, negative, below = max(found, key=lambda each: each[:2])  # the first of equal actions
             value += best
-            actions |= below
-            actions[string] = -negative
-        return value, actions
+            plan[key] = -negative, below
+        return value, plan
 
     def _next(self, state: pyspiel.State) -> list[tuple[int, float]]:
         if state.current_player() == _CHANCE:

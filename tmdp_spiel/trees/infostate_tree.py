@@ -85,7 +85,7 @@ class InfostateTree:
     states as pairs (last own sequence, return); num_merged_terminals as the paper does, as pairs (last own sequence,
     what the others did after it), whatever they hold. names maps states to information-state strings and back.
     least_return, most_return: float64[J], between which the return of an episode that ends on j lies by the rules, on
-    the [0, 1] scale; None if only that scale is known.
+    the [0, 1] scale; None if only that scale is known. They may be given as functions, called when they are needed.
     """
 
     _ARRAYS = ("first_sequence", "first_child", "parent", "action", "can_end")
@@ -133,8 +133,7 @@ class InfostateTree:
         self.num_merged_terminals = self.num_terminals if num_merged_terminals is None else int(num_merged_terminals)
         self.names = names
         self.game_string = game_string
-        self.least_return = None if least_return is None else storage.read_only(least_return, np.float64)
-        self.most_return = None if most_return is None else storage.read_only(most_return, np.float64)
+        self._least_return, self._most_return = _as_range(least_return), _as_range(most_return)
         self._opened_from = None
         self._check_shape()
         self._check_ranges()
@@ -169,7 +168,8 @@ class InfostateTree:
             )
 
     def _check_ranges(self) -> None:
-        if self.least_return is None and self.most_return is None:
+        given = self._least_return, self._most_return
+        if all(each is None for each in given) or any(callable(each) for each in given):
             return
         least, most = self.return_range
         if len(least) != self.num_sequences or len(most) != self.num_sequences:
@@ -183,6 +183,18 @@ class InfostateTree:
             raise ValueError(
                 f"returns after sequence {j} must lie in a part of [0, 1], not from {least[j]} to {most[j]}"
             )
+
+    @property
+    def least_return(self) -> np.ndarray | None:
+        if callable(self._least_return):
+            self._least_return = storage.read_only(self._least_return(), np.float64)
+        return self._least_return
+
+    @property
+    def most_return(self) -> np.ndarray | None:
+        if callable(self._most_return):
+            self._most_return = storage.read_only(self._most_return(), np.float64)
+        return self._most_return
 
     @property
     def return_range(self) -> tuple[np.ndarray, np.ndarray]:
@@ -469,6 +481,10 @@ class InfostateTree:
 
     def _repr_html_(self) -> str:
         return notebook.table(notebook.facts_of(self))
+
+
+def _as_range(given):
+    return given if given is None or callable(given) else storage.read_only(given, np.float64)
 
 
 @numba.njit(cache=True)

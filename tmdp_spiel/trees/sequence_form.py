@@ -231,9 +231,10 @@ def exploitability(form: SequenceForm, policies) -> Exploitability:
 def exploitability_of_reaches(form: SequenceForm, reaches) -> Exploitability:
     """As `exploitability`, from the own reaches of both players."""
     values, best = [], []
+    room = np.empty(max(tree.num_sequences for tree in form.trees) + 1)
     for player in (0, 1):
         tree = form.trees[player]
-        gradient = form.gradient(player, reaches[1 - player])
+        gradient = form.gradient(player, reaches[1 - player], out=room[: tree.num_sequences + 1])
         values.append(float(reaches[player] @ gradient))
         best.append(best_values(form.levels[player], gradient, np.empty(tree.num_states), np.empty(0, PLAN_DTYPE)))
     return Exploitability((values[0], values[1]), (best[0], best[1]))

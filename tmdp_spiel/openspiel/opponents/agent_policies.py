@@ -37,22 +37,22 @@ def _average_mode(agent):
     return getattr(type(getattr(agent, "mode", None)), "AVERAGE_POLICY", None)
 
 
-class _Evaluated:
+class EvaluatedAgent:
     """An agent as RLAgentPolicy asks it: one time step at a time, NFSP in the mode of its average policy."""
 
     def __init__(self, agent):
-        self._agent, self._average = agent, _average_mode(agent)
+        self.agent, self._average = agent, _average_mode(agent)
         self._in_batches = hasattr(agent, "num_envs")  # OpenSpiel's PPO
 
     def step(self, time_step, is_evaluation):
         with contextlib.ExitStack() as stack:
             if self._average is not None:
-                stack.enter_context(self._agent.temp_mode_as(self._average))
-            if is_torch_module(self._agent):
-                stack.enter_context(evaluating(self._agent))
+                stack.enter_context(self.agent.temp_mode_as(self._average))
+            if is_torch_module(self.agent):
+                stack.enter_context(evaluating(self.agent))
             if self._in_batches:
-                return self._agent.step([time_step], is_evaluation=is_evaluation)[0]
-            return self._agent.step(time_step, is_evaluation=is_evaluation)
+                return self.agent.step([time_step], is_evaluation=is_evaluation)[0]
+            return self.agent.step(time_step, is_evaluation=is_evaluation)
 
 
 def agent_policy(game: pyspiel.Game, agent, player: int) -> policy_lib.Policy:
@@ -67,7 +67,7 @@ def agent_policy(game: pyspiel.Game, agent, player: int) -> policy_lib.Policy:
     if size is not None and size not in sizes.values():
         raise ValueError(f"the agent {bot_name(agent)} takes inputs of size {size}, but {told_shapes(game)}")
     use_observation = "information_state" not in sizes or size not in (None, sizes["information_state"])
-    policy = rl_agent_policy.RLAgentPolicy(game, _Evaluated(agent), player, use_observation)
+    policy = rl_agent_policy.RLAgentPolicy(game, EvaluatedAgent(agent), player, use_observation)
     policy.__name__ = bot_name(agent)
     return policy
 

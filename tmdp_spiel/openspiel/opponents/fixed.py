@@ -170,8 +170,23 @@ _TABLES = (policy_lib.TabularPolicy, policy_lib.UniformRandomPolicy, pyspiel.Tab
 
 def is_table(source) -> bool:
     """Whether it can answer in one way only at an information state."""
+    return answers_as(source, *_TABLES)
+
+
+def is_uniform(source) -> bool:
+    """Whether it is the policy that plays every legal action with the same probability, and is known to be."""
+    return answers_as(source, policy_lib.UniformRandomPolicy, pyspiel.UniformPolicy)
+
+
+def answers_as(source, *kinds) -> bool:
+    """Whether a policy is of one of these classes and answers as the class does.
+
+    A subclass, or one object, may have another `action_probabilities`: then it has to be asked.
+    """
+    if "action_probabilities" in getattr(source, "__dict__", {}):
+        return False
     return any(
-        isinstance(source, kind) and type(source).action_probabilities is kind.action_probabilities for kind in _TABLES
+        isinstance(source, kind) and type(source).action_probabilities is kind.action_probabilities for kind in kinds
     )
 
 

@@ -11,7 +11,7 @@ from open_spiel.python import policy as policy_lib
 from tmdp_spiel.openspiel.load_game import game_string
 from tmdp_spiel.openspiel.opponents.bots import as_bot, bot_name
 from tmdp_spiel.openspiel.opponents.episode import Categorical
-from tmdp_spiel.openspiel.opponents.fixed import FixedOpponents, state_key, uniform
+from tmdp_spiel.openspiel.opponents.fixed import FixedOpponents, is_uniform, state_key, uniform
 
 _MOST_REMEMBERED = 1_000_000
 
@@ -56,9 +56,7 @@ class LiveOpponents:
         policies = {other: uniform(game) if other in self.bots else given[other] for other in others}
         self._policies = FixedOpponents(game, -1, {**dict.fromkeys(everyone, uniform(game)), **policies})
         self.at_random = {  # who need not be asked
-            other
-            for other, policy in policies.items()
-            if other not in self.bots and isinstance(policy, policy_lib.UniformRandomPolicy)
+            other for other, policy in policies.items() if other not in self.bots and is_uniform(policy)
         }
         self._game, self._game_type = game, game.get_type()
         self._draws: dict[tuple[int, str], Categorical] = {}

@@ -37,9 +37,10 @@ from tmdp_spiel.openspiel.policy_files import read_policy, table_policy
 NAMES = ("uniform", "cfr+", "mcts", "ismcts")
 _FORMS = (
     "an OpenSpiel policy, a bot, an rl_agent, a network (a torch.nn.Module, a model of Stable-Baselines3, "
-    "ts.adapters.Network), a function of a state, a table {information state: {action: probability}}, a class of these "
-    "or a function that makes one, a mapping from player to any of them, a policy file (.json) or network file (.onnx, "
-    "TorchScript .pt), 'process:command', 'http://127.0.0.1:port', 'acpc:command', 'package.module:Name', "
+    "ts.adapters.Network), a function of a state, a table {information state: {action: probability}} or an array, a "
+    "class of these or a function that makes one, a mapping from player to any of them, a policy file (.json, .npz) or "
+    "network file (.onnx, TorchScript .pt), 'process:command', 'http://127.0.0.1:port', 'acpc:command', "
+    "'package.module:Name', "
     f"'file.py:Name', or one of {', '.join(NAMES)}"
 )
 _UCT_C = 2.0
@@ -155,12 +156,16 @@ class _Resolver:
             return self._named(source)
         if isinstance(source, pathlib.Path):
             return self._file(str(source))
+        if isinstance(source, Mapping) and not source:
+            raise ValueError(f"an empty mapping names no player and no information state; an opponent is {_FORMS}")
         if isinstance(source, Mapping) and all(isinstance(player, (int, np.integer)) for player in source):
             return self._mapping({check_player(self.game, player): each for player, each in source.items()})
         if isinstance(source, (list, tuple)):
             if len(source) > self.game.num_players():
                 raise ValueError(f"{len(source)} opponents for {self.game.num_players()} players")
             return self._mapping({player: each for player, each in enumerate(source) if each is not None})
+        if isinstance(source, np.ndarray):
+            return "a policy table", {player: self._table(source, player) for player in self.others}
         if isinstance(source, Mapping) and all(isinstance(key, str) for key in source):
             return "the policy of a table", self._everywhere(table_policy(source, self.game))
         players: dict[int, PlayerPolicy] = {}
@@ -347,6 +352,11 @@ class _Resolver:
             return self._file(name)
         raise ValueError(f"an opponent is {_FORMS}; there is no file {name!r}")
 
+    def _table(self, source, player: int) -> PlayerPolicy:
+        from tmdp_spiel.openspiel.policy_tables import array_policy  # which imports this module
+
+        return PlayerPolicy(policy=array_policy(self.game, player, source))
+
     def _everywhere(self, policy) -> dict[int, PlayerPolicy]:
         return {player: PlayerPolicy(policy=policy) for player in self.others}
 
@@ -354,6 +364,8 @@ class _Resolver:
         self.source = pathlib.Path(name)
         if name.endswith(".py"):
             raise ValueError(f"say which class, function or object of {name} is the opponent: '{name}:Name'")
+        if name.endswith(".npz"):
+            return f"the table in {name}", {player: self._table(name, player) for player in self.others}
         if is_network_file(name):
             network = as_network(name)
             return network.name, {player: self._player_policy(network, player) for player in self.others}

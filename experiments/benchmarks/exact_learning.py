@@ -1,0 +1,156 @@
+r"""Learners on the trees of exact games: exact regret and value gap, and certified intervals beside the truth.
+
+  python -m experiments.benchmarks.exact_learning
+  python -m experiments.benchmarks.exact_learning --games=phantom_ttt --opponents=uniform --episodes=10000
+  python -m experiments.benchmarks.exact_learning --stored=docs/runs/exact_learning.jsonl.xz
+
+The opponent is the equilibrium that ships, uniform, or the NFSP network of experiments/benchmarks/agents, as a policy
+table; so regret and value gap are exact on trees of millions of states. A run is a line of JSON in --output; runs that
+are there already are not repeated. At the end the tables are printed.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import time
+from collections.abc import Callable, Iterable
+
+import numpy as np
+from absl import flags
+
+import tmdp_spiel as ts
+from experiments.benchmarks.agent_rows import DICE, HEX, Row, tables
+from experiments.sweep.archive import pack_lines, unpack_lines
+from experiments.sweep.binary import run_binary
+from tmdp_spiel.openspiel.exact_games import exact_form
+from tmdp_spiel.openspiel.policy_tables import TablePolicy
+from tmdp_spiel.trees import sequence_form
+
+LEARNERS: dict[str, Callable] = {
+    "UCBT": ts.UCBT,
+    "default": ts.default_learner,
+    "ThompsonTree": ts.ThompsonTree,
+    "UCT": ts.UCT,
+}
+AGENTS = {
+    "phantom_ttt": {"equilibrium": "equilibrium", "uniform": "uniform", "NFSP": "phantom_ttt_nfsp.npz"},
+    HEX: {"equilibrium": "equilibrium", "uniform": "uniform", "NFSP": "dark_hex_nfsp.npz"},
+    DICE: {"equilibrium": "equilibrium", "uniform": "uniform", "NFSP": "liars_dice_nfsp.npz"},
+}
+
+_GAMES = flags.DEFINE_string("games", ";".join(AGENTS), "Game strings, with semicolons between them.")
+_OPPONENTS = flags.DEFINE_list("opponents", ["equilibrium", "uniform", "NFSP"], "Opponents.")
+_ALGORITHMS = flags.DEFINE_list("algorithms", list(LEARNERS), "Learners.")
+_EPISODES = flags.DEFINE_integer("episodes", 100_000, "Episodes of each run.", lower_bound=1)
+_SEEDS = flags.DEFINE_integer("seeds", 3, "Runs of each learner.", lower_bound=1)
+_CERTIFIED = flags.DEFINE_integer("certified", 20_000, "Episodes of ts.exploit for certified intervals; 0: none.")
+_OUTPUT = flags.DEFINE_string("output", "results/exact_learning.jsonl", "Where runs are added.")
+_PACK = flags.DEFINE_string("pack", None, "Where to write the runs of --output as an archive, at the end.")
+_STORED = flags.DEFINE_string("stored", None, "Prints the tables of this file and runs nothing.")
+
+
+def main() -> None:
+    if _STORED.value:
+        print_tables(read(pathlib.Path(_STORED.value)))
+        return
+    output = pathlib.Path(_OUTPUT.value)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    done = {key(each) for each in read(output)} if output.exists() else set()
+    for game in filter(None, _GAMES.value.split(";")):
+        for opponent in _OPPONENTS.value:
+            for found in measure(game, opponent, done):
+                with output.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(found) + "\n")
+                print(json.dumps(found), flush=True)
+    runs = read(output)
+    if _PACK.value:
+        pack_lines([json.dumps(found, sort_keys=True) for found in runs], _PACK.value)
+    print_tables(runs)
+
+
+def key(found: dict) -> tuple:
+    """What tells runs apart."""
+    return tuple(found[name] for name in ("game", "opponent", "player", "learner", "seed", "episodes"))
+
+
+def measure(game: str, opponent: str, done: set[tuple]) -> Iterable[dict]:
+    """The runs against one opponent that are not done yet."""
+    form = exact_form(game)
+    policies = tables(form, Row(game, AGENTS.get(game, {}).get(opponent, opponent)))
+    for player in (0, 1):
+        mdp = sequence_form.tree_mdp(form, player, policies[1 - player])
+        what = {"game": game, "opponent": opponent, "player": player}
+        for name in _ALGORITHMS.value:
+            for seed in range(_SEEDS.value):
+                run = {**what, "learner": name, "seed": seed, "episodes": _EPISODES.value}
+                if key(run) not in done:
+                    yield run | learned(name, mdp, seed)
+        run = {**what, "learner": "ts.exploit", "seed": 0, "episodes": _CERTIFIED.value}
+        if _CERTIFIED.value and key(run) not in done:
+            yield run | certified(game, form, player, policies[1 - player])
+
+
+def learned(name: str, mdp, seed: int) -> dict:
+    """Regret and value gap at powers of ten, and the time that the episodes took."""
+    ts.run(LEARNERS[name](mdp.tree, seed=seed), mdp, 100, measure_at=[100], progress=False)  # kernels are compiled
+    learner = LEARNERS[name](mdp.tree, seed=seed)
+    marks = sorted({10**k for k in range(1, 9) if 10**k < _EPISODES.value} | {_EPISODES.value})
+    trace = ts.run(learner, mdp, _EPISODES.value, measure_at=marks, rng=seed, progress=False)
+    return {
+        "best_value": mdp.best_response()[0],
+        "marks": trace.episode.tolist(),
+        "regret": trace.regret.tolist(),
+        "value_gap": trace.value_gap.tolist(),
+        "microseconds": 1e6 * float(np.asarray(trace.playing)[-1]) / _EPISODES.value,
+    }
+
+
+def certified(game: str, form, player: int, table: np.ndarray) -> dict:
+    """An interval of ts.exploit that is found by playing, beside the truth."""
+    opponent = TablePolicy(ts.load_game(game), form, {1 - player: table})
+    began = time.process_time()
+    found = ts.exploit(game, opponent, player=player, episodes=_CERTIFIED.value, progress=False).seats[player]
+    return {
+        "best_value": found.exact_best,
+        "lower": found.lower,
+        "upper": found.upper,
+        "value": found.exact_value,
+        "seconds": time.process_time() - began,
+    }
+
+
+def read(path: pathlib.Path) -> list[dict]:
+    """The runs in a file of lines, or in an archive; the last of equal ones counts."""
+    lines = unpack_lines(path) if path.suffix == ".xz" else path.read_text(encoding="utf-8").splitlines()
+    return list({key(found): found for found in map(json.loads, lines)}.values())
+
+
+def print_tables(runs: list[dict]) -> None:
+    """Means over the seeds."""
+    played: dict[tuple, list[dict]] = {}
+    for found in runs:
+        if "regret" in found:
+            played.setdefault(key(found)[:4] + (found["episodes"],), []).append(found)
+    print("| game | opponent | player | learner | runs | best value | regret | value gap | µs an episode |")
+    print("| --- | --- | ---: | --- | ---: | ---: | ---: | ---: | ---: |")
+    for (game, opponent, player, learner, _), each in played.items():
+        regrets, gaps = ([found[name][-1] for found in each] for name in ("regret", "value_gap"))
+        microseconds = np.mean([found["microseconds"] for found in each])
+        print(
+            f"| `{game}` | {opponent} | {player} | {learner} | {len(each)} | {each[0]['best_value']:.4f} | "
+            f"{np.mean(regrets):,.0f} | {np.mean(gaps):.4f} | {microseconds:.1f} |"
+        )
+    intervals = [found for found in runs if "lower" in found]
+    if intervals:
+        print("\n| game | opponent | player | episodes | certified at least | the response | best value | at most |")
+        print("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |")
+    for found in intervals:
+        print(
+            f"| `{found['game']}` | {found['opponent']} | {found['player']} | {found['episodes']:,} | "
+            f"{found['lower']:.4f} | {found['value']:.4f} | {found['best_value']:.4f} | {found['upper']:.4f} |"
+        )
+
+
+if __name__ == "__main__":
+    run_binary(main)
