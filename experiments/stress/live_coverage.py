@@ -111,7 +111,15 @@ class RepeatsItself(SeededEveryEpisode):
     """A coin that seeds itself by the number of the episode alone: refused wherever it would repeat its draws."""
 
     def __init__(self):
-        super().__init__(0)
+        super().__init__()
+
+    def restart(self):
+        self.episode += 1
+        self.rng = np.random.default_rng(self.episode)
+
+    def step(self, state):
+        time.sleep(_THINKING)
+        return int(self.rng.choice(state.legal_actions()))
 
 
 def cpp_coin(seed):

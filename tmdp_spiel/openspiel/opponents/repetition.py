@@ -35,7 +35,7 @@ _SAME_EPISODES = 8  # in a row that have the same chance events, so that a histo
 _PERMUTATIONS = 9_999
 _LEVEL = 1e-4  # the probability that independent copies are said to repeat each other
 _DIFFERENT_LEVEL = 3e-4  # the probability that answers of the same bot are said to be different
-_ENTRIES = 2_000
+_ENTRIES = 800
 
 
 def place(player: int, history: Sequence[int]) -> str:
@@ -224,7 +224,7 @@ class Copies:
         if alone is not None:
             theirs.update({f"alone, {key}": each for key, each in alone.items()})
         self._answers += 1
-        if self._answers <= 4 * _ENTRIES:
+        if self._answers <= _ENTRIES:
             theirs.setdefault(position, {})[str(number)] = answer
         workers = len(self._transcripts)
         if workers < 2 or not (workers >= self._next_workers or self._answers >= self._next_check):
