@@ -66,7 +66,7 @@ wheel: $(INSTALLED)
 benchmark: $(INSTALLED)
 	$(BIN)/python -m experiments.benchmarks.open_spiel
 
-# Kills, flipped bits, invalid calls and long use; about an hour.
+# Kills, flipped bits, invalid calls, long use, and certificates of live opponents (part "live"); some hours.
 campaign: $(INSTALLED)
 	$(BIN)/python -m experiments.stress.run_all
 

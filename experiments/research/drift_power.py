@@ -1,4 +1,8 @@
-"""Opponents that change from episode to episode, and how often that is noticed."""
+r"""Opponents that change from episode to episode, and how often that is noticed: a table for docs/lab/reliability.md.
+
+python -m experiments.research.drift_power
+python -m experiments.research.drift_power --runs=2 --episodes=500 --opponents=alternates
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,10 @@ import zlib
 
 import numpy as np
 import pyspiel
+from absl import app, flags
 
 import tmdp_spiel as ts
+from experiments.sweep.binary import run_binary
 from tmdp_spiel.exploit.respond import OpponentNotFixedError
 from tmdp_spiel.exploit.stationarity import OpponentChangesWarning
 
@@ -127,7 +133,7 @@ class ChangesLate(MixedBot):
 
 
 FIXED = {"fixed": MixedBot, "fixed, remembers within an episode": RemembersTheEpisode}
-CHANGING = {
+CHANGING: dict[str, type[MixedBot]] = {
     "alternates": Alternates,
     "changes every 100 episodes": ChangesInBlocks,
     "copies the last move": CopiesTheLastMove,
@@ -136,6 +142,12 @@ CHANGING = {
     "changes after 20%": ChangesEarly,
     "changes after 80%": ChangesLate,
 }
+
+_OPPONENTS = flags.DEFINE_list("opponents", [*FIXED, *CHANGING], f"Any of {', '.join((*FIXED, *CHANGING))}.")
+_EPISODES = flags.DEFINE_list("episodes", ["2000", "10000"], "Budgets.")
+_RUNS = flags.DEFINE_integer("runs", 20, "Runs of each opponent and budget.", lower_bound=1)
+_SEED = flags.DEFINE_integer("seed", 1000, "Of the first run.", lower_bound=0)
+_GAME = flags.DEFINE_string("game", "kuhn_poker", "The game; player 0 responds.")
 
 
 @dataclasses.dataclass
@@ -163,5 +175,34 @@ def measure(kind: type[MixedBot], game: str, episodes: int, seeds: range) -> Pow
                 contradicted += 1
                 continue
         noticed += found.drift_detected
-        visible.append(getattr(found, "smallest_visible_change", None) or np.nan)
-    return Power(noticed, contradicted, len(seeds), float(np.mean(visible)) if visible else np.nan)
+        visible.append(np.nan if found.smallest_visible_change is None else found.smallest_visible_change)
+    return Power(
+        noticed, contradicted, len(seeds), float(np.nanmean(visible)) if np.isfinite(visible).any() else np.nan
+    )
+
+
+def power_table(opponents: list[str], budgets: list[int], runs: int, seed: int, game: str) -> list[str]:
+    """A row for each opponent and budget."""
+    kinds: dict[str, type[MixedBot]] = {**FIXED, **CHANGING}
+    lines = ["| opponent | episodes | runs | noticed | bounds contradict each other | smallest visible change |"]
+    lines.append("| --- | ---: | ---: | ---: | ---: | ---: |")
+    for title in opponents:
+        for episodes in budgets:
+            found = measure(kinds[title], game, episodes, range(seed, seed + runs))
+            visible = "–" if np.isnan(found.visible) else f"{found.visible:.2f}"
+            lines.append(
+                f"| {title} | {episodes:,} | {found.runs} | {found.noticed} | {found.contradicted} | {visible} |"
+            )
+            print(lines[-1], flush=True)
+    return lines
+
+
+def main() -> None:
+    unknown = [each for each in _OPPONENTS.value if each not in (*FIXED, *CHANGING)]
+    if unknown:
+        raise app.UsageError(f"--opponents: any of {', '.join((*FIXED, *CHANGING))}, not {unknown}")
+    power_table(_OPPONENTS.value, [int(each) for each in _EPISODES.value], _RUNS.value, _SEED.value, _GAME.value)
+
+
+if __name__ == "__main__":
+    run_binary(main)

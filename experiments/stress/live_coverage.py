@@ -2,33 +2,45 @@
 
 The game is matching pennies and the opponent a coin, so that every response is worth 0 and a certificate is wrong if it
 says more than 0 at least, or less than 0 at most. Random numbers that are shared by workers, or repeated when a run
-resumes, show at once: a response then wins against draws that were seen before.
+resumes, show at once: a response then wins against draws that were seen before. A cell fails if so many wrong runs are
+improbable at delta. Controls, in which what keeps draws apart is switched off, have to fail.
 """
 
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import dataclasses
+import importlib.util
 import itertools
+import math
 import multiprocessing
 import pathlib
 import tempfile
 import time
 import warnings
+from collections.abc import Callable, Collection, Iterator
+from typing import Any
+from unittest import mock
 
 import numpy as np
 import pyspiel
 
 import tmdp_spiel as ts
+from tmdp_spiel.exploit import request
+from tmdp_spiel.exploit.same_opponent import SameOpponent
+from tmdp_spiel.openspiel.opponents import parallel
+from tmdp_spiel.openspiel.opponents.repetition import Copies
+from tmdp_spiel.openspiel.opponents.resolve import Opponent
 
 GAME = "matrix_mp"
 WAYS = ("one process", "8 processes", "16 threads")
-FORMS = ("class", "object", "file")
 CALLS = ("one call", "20 calls")
 EPISODES = 900  # in all, of player 0
+LEVEL = 0.01  # a cell fails if its wrong runs, or more, have a smaller probability at delta
+REFUSED = ("repeat each other's random answers", "same random answers as in an earlier call", "holds a bot in C++")
 
-
-_THINKING = 0.0005  # seconds a move, so that all workers have something to do
+_THINKING = 0.0003  # seconds a move, so that all workers have something to do
 
 
 class GlobalCoin(pyspiel.Bot):
@@ -53,6 +65,82 @@ class OwnCoin:
         return int(self.rng.choice(state.legal_actions()))
 
 
+class TorchCoin(OwnCoin):
+    """As OwnCoin, with a generator of torch."""
+
+    def __init__(self):
+        import torch
+
+        self.torch, self.rng = torch, torch.Generator().manual_seed(0)
+
+    def step(self, state):
+        time.sleep(_THINKING)
+        return int(self.torch.randint(2, (1,), generator=self.rng))
+
+
+class FailingCoin:
+    """A coin whose run fails at two of five tails."""
+
+    def __init__(self, seed):
+        self.rng = np.random.default_rng(seed)
+
+    def step(self, state):
+        time.sleep(_THINKING)
+        action = int(self.rng.integers(2))
+        if action == 1 and self.rng.random() < 0.4:
+            raise RuntimeError("tails")
+        return action
+
+
+class SeededEveryEpisode:
+    """A coin that seeds itself by a seed that is given and the number of the episode."""
+
+    def __init__(self, seed=0):
+        self.seed, self.episode = seed, 0
+
+    def restart(self):
+        self.episode += 1
+        self.rng = np.random.default_rng([self.seed, self.episode])
+
+    def step(self, state):
+        time.sleep(_THINKING)
+        return int(self.rng.integers(2))
+
+
+class RepeatsItself(SeededEveryEpisode):
+    """A coin that seeds itself by the number of the episode alone: refused wherever it would repeat its draws."""
+
+    def __init__(self):
+        super().__init__()
+
+    def restart(self):
+        self.episode += 1
+        self.rng = np.random.default_rng(self.episode)
+
+    def step(self, state):
+        time.sleep(_THINKING)
+        return int(self.rng.choice(state.legal_actions()))
+
+
+def cpp_coin(seed):
+    """OpenSpiel's uniform bot in C++."""
+    return pyspiel.make_uniform_random_bot(1, seed)
+
+
+FORMS: dict[str, Callable[[], Any]] = {
+    "class": lambda: GlobalCoin,
+    "object": OwnCoin,
+    "file": lambda: f"{pathlib.Path(__file__).resolve()}:GlobalCoin",
+    "class, seeded every episode": lambda: SeededEveryEpisode,
+    "class, repeats itself": lambda: RepeatsItself,
+    "function, bot in C++": lambda: cpp_coin,
+    "object, bot in C++": lambda: pyspiel.make_uniform_random_bot(1, 0),
+    "class, fails": lambda: FailingCoin,
+}
+if importlib.util.find_spec("torch") is not None:
+    FORMS["object, torch"] = TorchCoin
+
+
 @dataclasses.dataclass(frozen=True)
 class Case:
     """way: of WAYS;  form: of FORMS;  calls: of CALLS."""
@@ -67,10 +155,29 @@ def cases() -> list[Case]:
     return [Case(*each) for each in itertools.product(WAYS, FORMS, CALLS)]
 
 
-def _opponent(form: str):
-    if form == "class":
-        return GlobalCoin
-    return OwnCoin() if form == "object" else f"{pathlib.Path(__file__).resolve()}:GlobalCoin"
+# With what is switched off, cases in which it keeps draws apart.
+CONTROLS = {
+    "workers not reseeded": Case("16 threads", "object", "one call"),
+    "calls repeat their draws": Case("one process", "class, repeats itself", "20 calls"),
+}
+
+
+@contextlib.contextmanager
+def switched_off(control: str) -> Iterator[None]:
+    """Without what keeps the draws of workers, or of calls, apart, and without the checks for that."""
+    nothing: dict[str, Callable] = {"reseed": lambda *_: 0, "reseed_global_generators": lambda *_: None}
+    patches: list[Any] = [mock.patch.object(Copies, "add", lambda *_: None)]
+    patches += [mock.patch.object(SameOpponent, "_refuse_repetition", lambda *_: None)]
+    if control == "workers not reseeded":
+        patches += [mock.patch.object(parallel, name, function) for name, function in nothing.items()]
+    else:
+        patches += [mock.patch.object(request, "derived_seed", lambda seed, *_: seed)]
+        patches += [mock.patch.object(request, "reseed_global_generators", nothing["reseed_global_generators"])]
+        patches += [mock.patch.object(Opponent, "reseed", lambda *_: None)]
+    with contextlib.ExitStack() as stack:
+        for patch in patches:
+            stack.enter_context(patch)
+        yield
 
 
 def _executor(way: str):
@@ -81,49 +188,72 @@ def _executor(way: str):
     return concurrent.futures.ProcessPoolExecutor(8, mp_context=multiprocessing.get_context("fork"))
 
 
-def is_wrong(case: Case, seed: int, delta: float, episodes: int = EPISODES) -> bool:
-    """Whether any certificate of one run is wrong, those of all its calls included."""
+def outcome(case: Case, seed: int, delta: float, episodes: int = EPISODES) -> str:
+    """ "wrong" if any certificate of one run is, those of all its calls included; else "right" or "refused"."""
     number = 1 if case.calls == "one call" else 20
     executor = _executor(case.way)
-    np.random.seed(seed)  # what a script may do before each call
+    on_error = "skip" if "fails" in case.form else "raise"
     try:
         with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             file = None if number == 1 else pathlib.Path(folder) / "run"
             for call in range(1, number + 1):
-                np.random.seed(seed)
-                opponent = _opponent(case.form)
-                budget = episodes * call // number
+                np.random.seed(seed)  # what a script may do before each call
                 try:
                     found = ts.exploit(
                         GAME,
-                        opponent,
+                        FORMS[case.form](),
                         player=0,
-                        episodes=budget,
+                        episodes=episodes * call // number,
                         delta=delta,
                         seed=seed,
                         executor=executor,
+                        on_error=on_error,
                         file=file,
                         progress=False,
                     )
                 except ts.OpponentNotFixedError:
-                    return True
+                    return "wrong"
+                except (ValueError, ts.OpponentError) as error:
+                    if any(words in str(error) for words in REFUSED):
+                        return "refused"
+                    raise
                 if found.lower > 1e-9 or found.upper < -1e-9:
-                    return True
+                    return "wrong"
     finally:
         if executor is not None:
             executor.shutdown()
-    return False
+    return "right"
 
 
-def error_table(runs: int, delta: float, seed: int, report=print) -> tuple[list[str], bool]:
-    """The share of runs with a wrong certificate, case by case, and whether none is above delta."""
-    lines = ["| episodes from | opponent given as | in | runs | wrong | share | delta |"]
-    lines.append("| --- | --- | --- | ---: | ---: | ---: | ---: |")
+def improbable(wrong: int, runs: int, delta: float) -> bool:
+    """Whether so many wrong runs, or more, have a probability below LEVEL if each is wrong with probability delta."""
+    tail = sum(math.comb(runs, each) * delta**each * (1 - delta) ** (runs - each) for each in range(wrong, runs + 1))
+    return tail < LEVEL
+
+
+def error_table(
+    runs: int, delta: float, seed: int, only: Collection[Case] = (), controls: Collection[str] = (*CONTROLS,)
+) -> tuple[list[str], bool]:
+    """The share of runs with a wrong certificate, case by case; and whether no case fails, and all controls do."""
+    lines = ["| episodes from | opponent given as | in | runs | refused | wrong | share | at delta |"]
+    lines.append("| --- | --- | --- | ---: | ---: | ---: | ---: | --- |")
     fine = True
-    for case in cases():
-        wrong = sum(is_wrong(case, seed + run, delta) for run in range(runs))
-        lines.append(f"| {case.way} | {case.form} | {case.calls} | {runs} | {wrong} | {wrong / runs:.3f} | {delta:g} |")
-        report(lines[-1], flush=True)
-        fine = fine and wrong <= delta * runs
+
+    def add(case: Case, title: str, fails: bool) -> bool:
+        outcomes = [outcome(case, seed + run, delta) for run in range(runs)]
+        wrong, refused = outcomes.count("wrong"), outcomes.count("refused")
+        failed = improbable(wrong, runs, delta)
+        lines.append(
+            f"| {case.way}{title} | {case.form} | {case.calls} | {runs} | {refused} | {wrong} | {wrong / runs:.2f} | "
+            f"{'fails' if failed else 'holds'}{', as it should' if failed and fails else ''} |"
+        )
+        print(lines[-1], flush=True)
+        return failed == fails
+
+    for case in only or cases():
+        fine = add(case, "", fails=False) and fine
+    for control in controls:
+        with switched_off(control):
+            fine = add(CONTROLS[control], f", {control}", fails=True) and fine
     return lines, fine

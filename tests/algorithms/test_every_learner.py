@@ -76,6 +76,16 @@ def test_on_an_enumerated_tree(name, mdp_of):
             mdp.value(learner.plan()), mdp.value(learner.recommend())
 
 
+def test_moca_on_an_enumerated_tree(mdp_of):
+    """Its constants are scaled, as it would play longer than can be waited for."""
+    for mdp in (mdp_of("kuhn", 1), ends_at_once()):
+        learner = ts.MOCA(mdp.tree, epsilon=0.4, delta=0.4, scale=1e-8, seed=1)
+        for episodes in (0, 1, 200):
+            ts.run(learner, mdp, episodes, progress=False) if episodes else None
+            assert {"plan", "recommend"} <= set(check_shown(learner))
+            mdp.value(learner.plan()), mdp.value(learner.recommend())
+
+
 @pytest.mark.parametrize("name", GROWING)
 def test_on_a_tree_that_grows(name):
     """Before the first episode, with few states, and with more than the room that a new tree has."""
@@ -107,7 +117,7 @@ def test_the_plan_is_what_is_played_on_a_tree_that_grows(name):
 
 
 def test_all_learners_of_the_catalogue_are_tested():
-    # MOCA, whose constants make it too slow for what is asked of all, is tested in baselines/test_moca.py.
+    # MOCA has a test of its own above.
     assert {kind for kind, _ in LEARNERS.values()} == set(catalogue().values()) - {ts.MOCA}
     assert list(GROWING) == [name for name, kind in catalogue().items() if kind.grows]
 

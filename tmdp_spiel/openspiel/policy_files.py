@@ -103,13 +103,23 @@ def table_policy(table: Mapping, game: pyspiel.Game) -> FilePolicy:
 
 def _table(document: Mapping) -> dict[str, dict[int, float]]:
     table = {
-        state: {int(action): float(probability) for action, probability in _pairs(distribution)}
+        state: {_number(action, state): float(probability) for action, probability in _pairs(distribution)}
         for state, distribution in document.items()
     }
     for state, distribution in document.items():
         if len(table[state]) < len(distribution):
             raise ValueError(f"an action of {state!r} is there twice: {list(distribution)}")
     return table
+
+
+def _number(action, state: str) -> int:
+    try:
+        return int(action)
+    except ValueError:
+        raise ValueError(
+            f"at {state!r} an action is called {action!r}; give the numbers of actions, as state.legal_actions() does, "
+            "not their names"
+        ) from None
 
 
 def _pairs(distribution):

@@ -136,7 +136,7 @@ def test_batches_as_arrays_and_bad_ones():
 
 def test_what_cannot_be_done_in_rounds():
     game = ts.load_game("kuhn")
-    with pytest.raises(ValueError, match="give make_opponent"):
+    with pytest.raises(ValueError, match="give its class.*takes seed"):
         ExecutorOpponents(1, lambda state: 0)
     rounds = ExecutorOpponents(threads(), ts.uniform(game))
     at = ts.LiveGame(game, 0, None, rounds=rounds)

@@ -1,8 +1,8 @@
 """Is this the opponent of the earlier calls? What a run's file keeps to tell.
 
-Of an opponent that can only be played with, three things are compared: the code that defines it (the bytes of its file
-and the compiled functions of its class), its attributes, without its generators, and, where some of these cannot be
-read, its answers at a few states.
+Of an opponent that can only be played with, four things are compared: the code that defines it (the bytes of its file
+and of the user's modules that it imports, and the compiled functions of its class), its attributes and the global names
+that its functions use, without generators, as they are when it has been made, and the answers of a copy of it.
 """
 
 from __future__ import annotations
@@ -10,39 +10,45 @@ from __future__ import annotations
 import contextlib
 import copy
 import dataclasses
-import hashlib
+import functools
 import inspect
 import json
 import pathlib
-import sys
-import time
-import types
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 import pyspiel
 
-from tmdp_spiel.openspiel.opponents.bots import as_bot, bot_name, first_decision
-from tmdp_spiel.openspiel.opponents.seeding import cell_is_set, is_generator
+from tmdp_spiel.openspiel.opponents import repetition
+from tmdp_spiel.openspiel.opponents.digests import Digests, combined
+from tmdp_spiel.openspiel.opponents.repetition import ENOUGH_ANSWERS, Transcript, number_of_answers
 
-_MOST_OBJECTS = 100_000
-_PROBED_STATES, _ANSWERS, _SECONDS = 12, 8, 2.0
-_PERMUTATIONS = 9_999
-_REFUSED_BELOW = 0.001  # the probability that the answers of one and the same opponent are called different
+# The states that objects had when calls began and ended: they are the same objects, whatever they have learned since.
+_SEEN: dict[tuple[int, ...], _Seen] = {}
 
-# The states that an object was in at the beginning of a call: it is the same object, whatever it has learned since.
-_SEEN: dict[int, tuple[weakref.ref, set[str]]] = {}
+
+@dataclasses.dataclass
+class _Seen:
+    objects: list[weakref.ref]
+    states: list[dict[str, str]]
 
 
 @dataclasses.dataclass
 class Identity:
-    """code, state: digests;  unread: what could not be read;  answers: {state: {action: how often it was answered}}."""
+    """What an opponent is known by.
+
+    code:    a digest of the code
+    state:   digests by name, of attributes and of global names that its code uses
+    unread:  what could not be read
+    answers: what copies of it answered when they played alone
+    """
 
     code: str
-    state: str
+    state: dict[str, str]
     unread: list[str]
-    answers: dict[str, dict[str, int]] = dataclasses.field(default_factory=dict)
+    answers: Transcript = dataclasses.field(default_factory=dict)
 
     def to_json(self) -> str:
         return json.dumps(dataclasses.asdict(self))
@@ -51,212 +57,124 @@ class Identity:
     def from_json(cls, text: str) -> Identity:
         return cls(**json.loads(text))
 
+    def without(self, names: Iterable[str], why: str) -> Identity:
+        """As it is, but that these parts of its state cannot be compared."""
+        gone = set(names)
+        state = {name: digest for name, digest in self.state.items() if name not in gone}
+        return dataclasses.replace(
+            self, state=state, unread=sorted({*self.unread, *(f"{name} ({why})" for name in gone)})
+        )
 
-def identify(source, probe: Callable[[], Mapping[int, object]] | None = None, game: pyspiel.Game | None = None):
-    """The identity of an opponent as a user gave it; also for objects that play between two calls.
 
-    probe: makes the bots to be asked, by player, if the attributes do not tell all.
+def identify(source, made: Mapping[int, object] | None = None) -> Identity:
+    """The identity of an opponent as a user gave it, without its answers; also for objects that play between two calls.
+
+    made: by player, the bots that play: the objects that were given, or those that were made.
     """
-    reader = _Reader()
-    state = _combined([reader.digest(source), *reader.held])
-    found = Identity(code=_combined(sorted(set(reader.code))), state=state, unread=sorted(set(reader.unread)))
-    if found.unread and probe is not None and game is not None:
-        found.answers = answers(probe(), game)
-    _remember(source, found.state)
-    return found
+    reader, state = Digests(), {}
+    state["what makes it"] = combined([reader.digest(each) for each in _leaves(source) if not _is_object(each)])
+    objects = {f"object {at}": each for at, each in enumerate(_leaves(source)) if _is_object(each)}
+    given = list(objects.values())
+    objects |= {f"player {at}": bot for at, bot in (made or {}).items() if not any(bot is each for each in given)}
+    for whose, each in objects.items():
+        attributes = reader.attributes(each)
+        state[whose] = reader.begin(type(each) if attributes else each)
+        state |= {f"{name} of {whose}": reader.begin(value) for name, value in attributes.items()}
+    reader.follow()
+    state |= {f"what its functions hold, {at}": digest for at, digest in enumerate(sorted(reader.held))}
+    state |= reader.globals
+    return Identity(code=combined(sorted(set(reader.code))), state=state, unread=sorted(set(reader.unread)))
 
 
-def _remember(source, state: str) -> None:
+def _leaves(source) -> list:
+    if isinstance(source, Mapping) and all(isinstance(player, (int, np.integer)) for player in source):
+        return list(source.values())
+    return list(source) if isinstance(source, (list, tuple)) else [source]
+
+
+def _is_object(each) -> bool:
+    """Whether it plays itself, and is not what makes those that play."""
+    return not isinstance(each, (str, type, pathlib.PurePath, functools.partial)) and not inspect.isroutine(each)
+
+
+def remember(source, state: dict[str, str]) -> None:
+    """Notes the state of given objects, when a call begins and when it ends."""
     with contextlib.suppress(TypeError):  # what cannot be referred to weakly is not remembered
-        key = id(source)
-        known = _SEEN.get(key)
-        if known is None or known[0]() is not source:
-            known = _SEEN[key] = weakref.ref(source, lambda _: _SEEN.pop(key, None)), set()
-        known[1].add(state)
+        key = tuple(map(id, _leaves(source)))
+        known = _seen(source)
+        if known is None:
+            drop = functools.partial(_forget, key)
+            known = _SEEN[key] = _Seen([weakref.ref(each, drop) for each in _leaves(source)], [])
+        known.states.append(state)
+
+
+def _forget(key: tuple[int, ...], _) -> None:
+    _SEEN.pop(key, None)
+
+
+def _seen(source) -> _Seen | None:
+    leaves = _leaves(source)
+    known = _SEEN.get(tuple(map(id, leaves)))
+    same = known is not None and all(one() is other for one, other in zip(known.objects, leaves))
+    return known if same else None
+
+
+def last_state(source) -> dict[str, str] | None:
+    """What was noted last of given objects, if anything."""
+    known = _seen(source)
+    return None if known is None else known.states[-1]
+
+
+def is_the_same_object(before: Identity, source) -> bool:
+    """Whether it plays on in this process as the very object that it was at the beginning of the run."""
+    known = _seen(source)
+    return known is not None and before.state in known.states
+
+
+def other_parts(before: Identity, now: Identity, source) -> list[str]:
+    """The parts of its state that are not what they were: then, or for the same object at the end of the last call."""
+    then = before.state
+    if is_the_same_object(before, source) and (known := _seen(source)) is not None:
+        then = known.states[-1]
+    return sorted(name for name in {*then, *now.state} if then.get(name) != now.state.get(name))
 
 
 def difference(before: Identity, now: Identity, source) -> str:
     """Why it is not the opponent of before, as a clause; empty if nothing speaks against it."""
+    if not isinstance(before.state, dict):
+        return "what is known of it was noted by an earlier version of this package"
     if before.code != now.code:
         return "the code that defines it has changed since"
-    known = _SEEN.get(id(source))
-    same_object = known is not None and known[0]() is source and before.state in known[1]
-    if before.state != now.state and not same_object:
+    # What could be read at one of the two times only was said.
+    then, here = ([each.rpartition(" (")[0] for each in which.unread if each.endswith(")")] for which in (before, now))
+    if parts := [name for name in other_parts(before, now, source) if name not in (*then, *here)]:
         return (
-            "its attributes are not those that it had then; if it changes while it plays, give its class, or a "
-            "function that makes it"
+            f"its attributes are not those that it had then ({', '.join(parts[:3])}"
+            f"{' and others' if len(parts) > 3 else ''}); if it changes while it plays, give its class, or a function "
+            "that makes it"
         )
-    for state in before.answers.keys() & now.answers.keys():
-        if _answers_differ(before.answers[state], now.answers[state]):
-            return f"at {state!r} it answers {now.answers[state]} where it answered {before.answers[state]}"
-    return ""
+    return repetition.difference(before.answers, now.answers)
 
 
 def cannot_be_told(now: Identity) -> str:
     """What could not be compared, as a clause; empty if all could."""
-    if not now.unread:
+    unread = list(now.unread)
+    if number_of_answers(now.answers) < ENOUGH_ANSWERS:
+        unread.append(f"its answers, of which there were {number_of_answers(now.answers)}")
+    if not unread:
         return ""
     asked = f"; it was asked at {len(now.answers)} states" if now.answers else ""
-    return f"what is in {', '.join(now.unread[:3])}{' and others' if len(now.unread) > 3 else ''}{asked}"
-
-
-class _Reader:
-    """Digests an object: everything in it that can be read, and the code of its classes and functions."""
-
-    def __init__(self):
-        self.code: list[str] = []
-        self.held: list[str] = []  # what the functions of classes hold
-        self.unread: list[str] = []
-        self._numbers: dict[int, int] = {}
-        self._alive: list = []  # so that no two objects have one id
-        self._classes: set[type] = set()
-
-    def digest(self, each) -> str:
-        if each is None or isinstance(each, (bool, int, float, complex, str, bytes)):
-            return repr(each)
-        if isinstance(each, pathlib.PurePath):
-            each = str(each)
-            path = pathlib.Path(each)
-            return _combined([each, hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""])
-        if id(each) in self._numbers:
-            return f"seen {self._numbers[id(each)]}"
-        if len(self._numbers) > _MOST_OBJECTS:
-            self.unread.append("more attributes than can be compared")
-            return ""
-        self._numbers[id(each)] = len(self._numbers)
-        self._alive.append(each)
-        return self._digest(each)
-
-    def _digest(self, each) -> str:
-        if is_generator(each):
-            return "a generator"
-        if isinstance(each, np.generic):
-            return repr(each)
-        if isinstance(each, np.ndarray) and not each.dtype.hasobject:
-            return _combined([each.dtype.str, repr(each.shape), hashlib.sha256(each.tobytes()).hexdigest()])
-        if isinstance(each, Mapping):
-            return _combined(sorted(f"{self.digest(key)}: {self.digest(value)}" for key, value in each.items()))
-        if isinstance(each, (set, frozenset)):
-            return _combined(sorted(self.digest(value) for value in each))
-        if isinstance(each, (list, tuple)):
-            return _combined([type(each).__name__, *(self.digest(value) for value in each)])
-        if isinstance(each, types.ModuleType):
-            return f"module {each.__name__}"
-        if isinstance(each, types.MethodType):
-            return _combined([self.digest(each.__self__), self.digest(each.__func__)])
-        if isinstance(each, types.FunctionType):
-            self._read_file(each)
-            cells = [cell.cell_contents for cell in each.__closure__ or () if cell_is_set(cell)]
-            held = [*cells, *(each.__defaults__ or ()), *(each.__kwdefaults__ or {}).values()]
-            return _combined([_code_digest(each.__code__), *(self.digest(value) for value in held)])
-        if isinstance(each, type):
-            self._read_class(each)
-            return f"class {each.__qualname__}"
-        if isinstance(each, (pyspiel.Game, pyspiel.State)):
-            return str(each)
-        tensor = _as_array(each)
-        if tensor is not None:
-            return self._digest(tensor)
-        return self._attributes(each)
-
-    def _attributes(self, each) -> str:
-        kind = type(each)
-        self._read_class(kind)
-        held = dict(getattr(each, "__dict__", {}))
-        for base in kind.__mro__:
-            slots = vars(base).get("__slots__", ())
-            for slot in (slots,) if isinstance(slots, str) else slots:
-                if hasattr(each, slot) and not slot.startswith("__"):
-                    held[slot] = getattr(each, slot)
-        in_python = getattr(kind, "__flags__", 0) & (1 << 9)  # a class that a `class` statement made
-        if not in_python or (isinstance(each, pyspiel.Bot) and kind.__module__ == pyspiel.Bot.__module__):
-            self.unread.append(f"a {kind.__module__}.{kind.__qualname__}")
-        return _combined([kind.__qualname__, *(f"{name} = {self.digest(held[name])}" for name in sorted(held))])
-
-    def _read_class(self, kind: type) -> None:
-        for base in kind.__mro__:
-            if base.__module__ in ("builtins", "abc", "typing", pyspiel.Bot.__module__) or base in self._classes:
-                continue
-            self._classes.add(base)
-            self._read_file(base)
-            for name, value in sorted(vars(base).items()):
-                function = getattr(value, "__func__", value)
-                if isinstance(function, types.FunctionType):
-                    self.code.append(f"{base.__qualname__}.{name} {_code_digest(function.__code__)}")
-                    self.held.append(self.digest(function))
-                elif not name.startswith("__") and isinstance(value, (bool, int, float, str, tuple, np.ndarray)):
-                    self.code.append(f"{base.__qualname__}.{name} {self.digest(value)}")
-
-    def _read_file(self, each) -> None:
-        path = getattr(sys.modules.get(each.__module__), "__file__", None)
-        with contextlib.suppress(TypeError, OSError):
-            path = path or inspect.getsourcefile(each)
-        if path is not None and pathlib.Path(path).is_file():
-            self.code.append(hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest())
-
-
-def _as_array(each) -> np.ndarray | None:
-    """A tensor of torch or JAX as an array."""
-    if type(each).__module__.partition(".")[0] not in ("torch", "jax", "jaxlib") or not hasattr(each, "shape"):
-        return None
-    with contextlib.suppress(Exception):
-        return np.asarray(each.detach().cpu() if hasattr(each, "detach") else each)
-    return None
-
-
-def _combined(parts: list[str]) -> str:
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
-def _code_digest(code: types.CodeType) -> str:
-    constants = [_code_digest(each) if isinstance(each, types.CodeType) else repr(each) for each in code.co_consts]
-    return _combined([code.co_code.hex(), *constants, *code.co_names, *code.co_varnames])
-
-
-def answers(players: Mapping[int, object], game: pyspiel.Game) -> dict[str, dict[str, int]]:
-    """What bots answer at a few states, each asked several times, for two seconds at most."""
-    found: dict[str, dict[str, int]] = {}
-    until = time.perf_counter() + _SECONDS
-    for number in range(_PROBED_STATES):
-        for player, source in players.items():
-            bot = as_bot(source)
-            for _ in range(_ANSWERS):
-                if found and time.perf_counter() > until:
-                    return found
-                state = first_decision(game, player, bot, seed=number)
-                if state is None:
-                    break
-                counts = found.setdefault(f"player {player} after {state.history()}", {})
-                answer = str(bot.step(state))
-                counts[answer] = counts.get(answer, 0) + 1
-    return found
+    return f"what is in {', '.join(unread[:3])}{' and others' if len(unread) > 3 else ''}{asked}"
 
 
 def copied(source):
     """A copy that can be asked without touching the original; None if it cannot be copied."""
     with contextlib.suppress(Exception):
+        if isinstance(source, pyspiel.Bot) and pyspiel.Bot in type(source).__bases__:  # which pickle cannot copy
+            kind: Any = type(source)
+            new = kind.__new__(kind)
+            pyspiel.Bot.__init__(new)
+            vars(new).update(copy.deepcopy(vars(source)))
+            return new
         return copy.deepcopy(source)
     return None
-
-
-def _answers_differ(before: dict[str, int], now: dict[str, int]) -> bool:
-    """Whether two samples of answers differ by more than chance explains: a permutation test of the chi-square."""
-    kinds = sorted(before.keys() | now.keys())
-    labels = np.repeat(np.arange(len(kinds)), [before.get(kind, 0) + now.get(kind, 0) for kind in kinds])
-    size = sum(before.values())
-    expected = np.bincount(labels, minlength=len(kinds)) * size / len(labels)
-
-    def distance(sample: np.ndarray) -> np.ndarray:
-        counts = np.array([(sample == kind).sum(-1) for kind in range(len(kinds))])
-        return (((counts.T - expected) ** 2) / np.maximum(expected, 1e-9)).sum(-1)
-
-    seen = distance(np.repeat(np.arange(len(kinds)), [before.get(kind, 0) for kind in kinds]))
-    rng = np.random.default_rng(0)
-    shuffled = rng.permuted(np.tile(labels, (_PERMUTATIONS, 1)), axis=1)[:, :size]
-    rare = (1 + (distance(shuffled) >= seen - 1e-9).sum()) / (1 + _PERMUTATIONS)
-    return bool(rare < _REFUSED_BELOW)
-
-
-def name_of(source) -> str:
-    """What to call an opponent in a message."""
-    return source if isinstance(source, str) else bot_name(source)

@@ -9,7 +9,7 @@ import pyspiel
 from open_spiel.python import policy as policy_lib
 
 from tmdp_spiel.openspiel.load_game import game_string
-from tmdp_spiel.openspiel.opponents.bots import as_bot, bot_name
+from tmdp_spiel.openspiel.opponents.bots import as_bot, bot_name, why_not_as_player
 from tmdp_spiel.openspiel.opponents.episode import Categorical
 from tmdp_spiel.openspiel.opponents.fixed import FixedOpponents, is_uniform, state_key, uniform
 
@@ -39,10 +39,19 @@ class LiveOpponents:
     differently when it is asked again at its first state, as a search does: then it is asked at every visit, and so are
     all of them with asked_every_time. If that is found only at a later state, after other answers were remembered, it
     is an AnswersChangeError. A bot needs no more than step(); restart_at (or else restart) and inform_action are called
-    where it implements them. A bot that plays several players is one bot.
+    where it implements them. A bot that plays several players is one bot. A bot in C++ that does not play the player it
+    is put at is refused, unless check_players is False.
     """
 
-    def __init__(self, game: pyspiel.Game, player: int | None, opponent, *, asked_every_time: bool = False):
+    def __init__(
+        self,
+        game: pyspiel.Game,
+        player: int | None,
+        opponent,
+        *,
+        asked_every_time: bool = False,
+        check_players: bool = True,
+    ):
         everyone = range(game.num_players())
         others = sorted(opponent) if player is None else [other for other in everyone if other != player]
         given = opponent if isinstance(opponent, Mapping) else dict.fromkeys(others, opponent)
@@ -50,6 +59,12 @@ class LiveOpponents:
         if missing:
             raise ValueError(f"opponents are missing for player(s) {missing}; given: {sorted(given)}")
         self.bots = {other: as_bot(given[other]) for other in others if is_bot(given[other])}
+        for other, bot in self.bots.items() if check_players else ():
+            if (why := why_not_as_player(bot.inner, game, other)) is not None:
+                raise ValueError(
+                    f"{bot.name} does not play where it was put: as player {other} it {why}; give a mapping from "
+                    "player to opponent, or respond from another player"
+                )
         self._names = {other: bot.name for other, bot in self.bots.items()}
         self._names |= {other: bot_name(given[other]) for other in others if other not in self.bots}
         self._told = {id(bot.inner): other for other, bot in self.bots.items()}  # a bot that plays several is told once
@@ -143,7 +158,7 @@ class LiveOpponents:
         """What goes wrong with a player is said together with who it is and where."""
         try:
             yield
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise OpponentError(
                 f"player {other} ({self._names[other]}) failed after the moves {state.history()} of "
                 f"{game_string(self._game)}: {error!r}"

@@ -313,6 +313,11 @@ class LiveGame:
         """Whether many episodes are played at once."""
         return self._rounds is not None
 
+    @property
+    def asked_again(self) -> int:
+        """How many answers were asked for again, because the worker died that was to give them."""
+        return getattr(self._rounds, "asked_again", 0)
+
     def close(self) -> None:
         """Ends what was started to play many episodes at once."""
         if self._rounds is not None:

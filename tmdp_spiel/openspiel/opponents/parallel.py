@@ -14,7 +14,6 @@ from __future__ import annotations
 import concurrent.futures
 import inspect
 import os
-import pickle
 import random
 import threading
 import uuid
@@ -24,9 +23,11 @@ from typing import Any
 import pyspiel
 
 from tmdp_spiel.openspiel.load_game import load_game
+from tmdp_spiel.openspiel.opponents.bots import as_bot
 from tmdp_spiel.openspiel.opponents.episode import Categorical
 from tmdp_spiel.openspiel.opponents.fixed import state_key
 from tmdp_spiel.openspiel.opponents.live import LiveOpponents, OpponentError
+from tmdp_spiel.openspiel.opponents.repetition import Copies, Transcript, place, play_alone
 from tmdp_spiel.openspiel.opponents.seeding import (
     CHANCE,
     WORKERS,
@@ -36,8 +37,10 @@ from tmdp_spiel.openspiel.opponents.seeding import (
     reseed,
     reseed_global_generators,
 )
+from tmdp_spiel.openspiel.opponents.user_files import dumps, loads
 
 _ATTEMPTS = 3  # at an answer whose worker dies
+_SECONDS_ALONE, _LEAST_ALONE = 0.1, 2  # that a worker answers alone, to be compared with the others
 _local = threading.local()
 
 
@@ -57,7 +60,10 @@ class ExecutorOpponents:
     A worker makes the opponents once. A bot is told of the history before every move, as if the episode had just come
     there: what it has drawn for itself earlier in the episode is not kept. Episodes are independent only if every
     worker has random numbers of its own: it reseeds the global generators of its process (unless that is the process of
-    the caller) and the generators that it finds in the opponents, and refuses bots in C++ made without `seed`.
+    the caller) and the generators that it finds in the opponents, and refuses bots in C++ made without `seed`. Workers
+    whose bots give the same random answers all the same are an error: see `repetition`.
+
+    asked_again: how many answers were asked for again, because the worker died that was to give them.
     """
 
     def __init__(
@@ -71,11 +77,12 @@ class ExecutorOpponents:
         seed: int = 0,
     ):
         try:
-            self._payload = pickle.dumps((opponent, make_opponent, seed, os.getpid()))
+            self._payload = dumps((opponent, make_opponent, seed, os.getpid()))
         except Exception as error:
             raise ValueError(
-                f"the opponent cannot be sent to the workers of an executor ({error!r}); give make_opponent, a "
-                "function of the game at the top level of a module, which makes it there"
+                f"the opponent cannot be sent to the workers of an executor ({error!r}); give its class, "
+                "'file.py:Name', or a function at the top level of a module that takes seed; to ExecutorOpponents, as "
+                "make_opponent"
             ) from error
         self._executor: Any = executor
         self._make: Callable | None = None
@@ -86,6 +93,8 @@ class ExecutorOpponents:
         self._token = uuid.uuid4().hex
         self.in_flight, self.seconds = in_flight, seconds
         self._waiting: dict[concurrent.futures.Future, tuple[int, pyspiel.State, int, float]] = {}
+        self.asked_again = 0
+        self._copies = Copies(OpponentError)
 
     def ask(self, key, state: pyspiel.State, uniform: float, attempt: int = 1) -> None:
         """Asks for the action at a state; key: whose it is."""
@@ -112,7 +121,7 @@ class ExecutorOpponents:
         for answer in done:
             key, state, attempt, uniform = self._waiting.pop(answer)
             try:
-                action = answer.result()
+                worker, number, alone, action = answer.result()
             except OpponentError as error:
                 yield key, error
             except concurrent.futures.BrokenExecutor as error:
@@ -122,6 +131,7 @@ class ExecutorOpponents:
                         f"moves {state.history()}; the episodes of this round are not counted"
                     ) from error
                 self._renew()
+                self.asked_again += 1
                 self.ask(key, state, uniform, attempt + 1)
             except Exception as error:
                 raise OpponentError(
@@ -129,6 +139,8 @@ class ExecutorOpponents:
                     "this round are not counted"
                 ) from error
             else:
+                if worker is not None:
+                    self._copies.add(worker, number, place(state.current_player(), state.history()), str(action), alone)
                 yield key, action
 
     def _renew(self) -> None:
@@ -159,29 +171,44 @@ class ExecutorOpponents:
             self._executor = None
 
 
-def _answer(token: str, payload: bytes, game_string: str, player: int, history: list[int], uniform: float) -> int:
-    """The action of an opponent after a history; runs in a worker."""
+def _answer(
+    token: str, payload: bytes, game_string: str, player: int, history: list[int], uniform: float
+) -> tuple[str | None, int, Transcript | None, int]:
+    """The action of an opponent after a history; runs in a worker.
+
+    Returns the worker, how many answers it gave before, its Transcript with its first answer, and the action. A policy
+    draws from the uniform number of the question, so the worker is None then.
+    """
     made: Any = getattr(_local, "made", None)
     if made is None or made[0] != token:
         game = load_game(game_string)
-        made = _local.made = token, game, _opponents_of_worker(game, payload), {}
-    _, game, everyone, opponents_of = made
+        seed, first = derived_seed(fresh_entropy()), {"number": 0, "worker": uuid.uuid4().hex}
+        made = _local.made = token, game, _opponents_of_worker(game, payload, seed), {}, seed, first
+    _, game, everyone, opponents_of, seed, count = made
     opponents = opponents_of.get(player)
     if opponents is None:
         alone = everyone[player] if isinstance(everyone, Mapping) else everyone
-        opponents = opponents_of[player] = LiveOpponents(game, None, {player: alone})
+        opponents = LiveOpponents(game, None, {player: alone}, check_players=False)
+        opponents_of[player] = opponents
+    transcript = None
+    if count["number"] == 0 and player in opponents.bots:
+        copy = _opponents_of_worker(game, payload, seed)
+        bot = as_bot(copy[player] if isinstance(copy, Mapping) else copy)
+        transcript = play_alone({player: bot}, game, seconds=_SECONDS_ALONE, least=_LEAST_ALONE)
     state = game.new_initial_state()
     opponents.restart(state)
     for action in history:
         opponents.inform(state, state.current_player(), action)
         state.apply_action(action)
-    return opponents.move(state, uniform)
+    action, number = opponents.move(state, uniform), count["number"]
+    count["number"] += 1
+    return count["worker"] if player in opponents.bots else None, number, transcript, action
 
 
-def _opponents_of_worker(game: pyspiel.Game, payload: bytes):
-    """The opponents, with random numbers that no other worker has."""
-    opponent, make_opponent, run_seed, caller = pickle.loads(payload)
-    seed = derived_seed(run_seed, WORKERS, fresh_entropy())
+def _opponents_of_worker(game: pyspiel.Game, payload: bytes, entropy: int):
+    """The opponents, with random numbers that no other worker has. entropy: a number of the worker."""
+    opponent, make_opponent, run_seed, caller = loads(payload)
+    seed = derived_seed(run_seed, WORKERS, entropy)
     if os.getpid() != caller:
         reseed_global_generators(seed)
     takes_seed = False

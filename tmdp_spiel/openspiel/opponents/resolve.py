@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib
-import importlib.util
 import inspect
 import pathlib
 import sys
@@ -32,6 +31,7 @@ from tmdp_spiel.openspiel.opponents.agent_policies import agent_policy, agent_ti
 from tmdp_spiel.openspiel.opponents.bots import as_bot, bot_name, first_decision, said_player, why_not_as_player
 from tmdp_spiel.openspiel.opponents.fixed import check_player, is_table, state_key
 from tmdp_spiel.openspiel.opponents.seeding import BOTS, POLICIES, derived_seed, has_hidden_state, reseed
+from tmdp_spiel.openspiel.opponents.user_files import load_file
 from tmdp_spiel.openspiel.policy_files import read_policy, table_policy
 
 NAMES = ("uniform", "cfr+", "mcts", "ismcts")
@@ -100,8 +100,8 @@ class Opponent:
                 raise ValueError(
                     f"{each.title or self.title}, as player {player}, is or holds a bot in C++, whose random numbers "
                     f"cannot be seeded from outside, and {why}: it would repeat its draws, and what is certified would "
-                    "be wrong. Give a class, or a function of `seed` that makes the bot, such as lambda seed: "
-                    "pyspiel.make_uniform_random_bot(1, seed)"
+                    "be wrong. Give its class, 'file.py:Name', or a function at the top level of a module that takes "
+                    "seed and makes the bot, such as def make(seed): return pyspiel.make_uniform_random_bot(1, seed)"
                 )
 
     def reseed(self, seed: int) -> None:
@@ -325,12 +325,12 @@ class _Resolver:
             )
         try:
             return kind(**{each.name: known[each.name] for each in named if each.name in known})
-        except TypeError as error:
+        except (Exception, SystemExit) as error:
             if "__init__() must be called" in str(error):
                 raise TypeError(
                     f"{bot_name(kind)}.__init__ has to call super().__init__(), as pyspiel.Bot needs"
                 ) from None
-            raise
+            raise ValueError(f"the opponent {bot_name(kind)} could not be made: {error!r}") from error
 
     def _named(self, name: str) -> tuple[str, dict[int, PlayerPolicy]]:
         if name == "uniform":
@@ -345,6 +345,8 @@ class _Resolver:
             if name.startswith(prefix):
                 address = name if "/" in prefix else name.removeprefix(prefix).strip()
                 return self.resolve(kind(address, seed=self._seed_of(self.game.num_players())))
+        if pathlib.Path(name).suffix in _PICKLES and not pathlib.Path(name).is_file():
+            raise ValueError(f"there is no file {name!r}")
         module, colon, attribute = name.rpartition(":")
         if colon and attribute.isidentifier():
             return self.resolve(_import(module, attribute))
@@ -401,17 +403,16 @@ def _import(module: str, attribute: str):
         path = pathlib.Path(module)
         if not path.is_file():
             raise ValueError(f"there is no file {module!r} to take the opponent {attribute} from")
-        spec = importlib.util.spec_from_file_location(path.stem, path)
-        assert spec is not None and spec.loader is not None
-        loaded = importlib.util.module_from_spec(spec)
-        sys.modules[path.stem] = loaded  # what a process that plays for us needs to find the class again
-        spec.loader.exec_module(loaded)
+        try:
+            loaded = load_file(path)
+        except (Exception, SystemExit) as error:
+            raise ValueError(f"the opponent {module}:{attribute} could not be imported: {error!r}") from error
     else:
         sys.path.insert(0, "")
         try:
             loaded = importlib.import_module(module)
-        except ModuleNotFoundError as error:
-            raise ValueError(f"the opponent {module}:{attribute} cannot be imported: {error}") from None
+        except (Exception, SystemExit) as error:
+            raise ValueError(f"the opponent {module}:{attribute} could not be imported: {error!r}") from error
         finally:
             sys.path.remove("")
     if not hasattr(loaded, attribute):
