@@ -16,6 +16,8 @@ from tmdp_spiel.trees.lazy_tree import LazyTree
 from tmdp_spiel.trees.traversal import state_of
 from tmdp_spiel.trees.tree_mdp import TreeMDP
 
+Kind = typing.TypeVar("Kind", bound="Learner")
+
 
 class Learner(abc.ABC):
     """Learns a best response in episodes.
@@ -40,13 +42,13 @@ class Learner(abc.ABC):
     __signature__: typing.ClassVar[inspect.Signature]
     _hyper_parameters: dict[str, typing.Any]
 
-    def __init_subclass__(cls, **options):
+    def __init_subclass__(cls, **options: typing.Any) -> None:
         super().__init_subclass__(**options)
         own = inspect.signature(cls.__init__)
         cls.__signature__ = own.replace(parameters=list(own.parameters.values())[1:])
 
-    def __new__(cls, *arguments, **keywords):
-        learner = super().__new__(cls)
+    def __new__(cls: type[Kind], *arguments: typing.Any, **keywords: typing.Any) -> Kind:
+        learner: Kind = super().__new__(cls)
         with contextlib.suppress(TypeError):  # wrong arguments: __init__ says so, and better; none: it is unpickled
             learner._hyper_parameters = hyper_parameters.given_to(cls, arguments, keywords)
         return learner
@@ -108,10 +110,10 @@ class Learner(abc.ABC):
         return None
 
     @abc.abstractmethod
-    def _play(self, mdp: TreeMDP, values, rng: np.random.Generator, episodes: int) -> tuple[int, float]:
+    def _play(self, mdp: TreeMDP, values: typing.Any, rng: np.random.Generator, episodes: int) -> tuple[int, float]:
         """Plays up to that many episodes, compiled: (episodes played, summed values of their policies in [0, 1])."""
 
-    def play(self, mdp: TreeMDP, values, rng: np.random.Generator, episodes: int) -> tuple[int, float]:
+    def play(self, mdp: TreeMDP, values: typing.Any, rng: np.random.Generator, episodes: int) -> tuple[int, float]:
         """Plays episodes against the environment, fewer only if the learner stops; for `Evaluator`.
 
         values: what init_values(mdp) gave, if nothing but this has been called since. Returns the episodes played and
@@ -136,7 +138,7 @@ class Learner(abc.ABC):
         self._fed_by = mdp.fingerprint
         return first
 
-    def recommended_value(self, mdp: TreeMDP, values) -> float:
+    def recommended_value(self, mdp: TreeMDP, values: typing.Any) -> float:
         """The exact value of recommend(), in utility units. values: as for play."""
         return mdp.value(self.recommend())
 

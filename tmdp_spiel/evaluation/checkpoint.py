@@ -21,6 +21,7 @@ import typing
 import warnings
 import weakref
 import zipfile
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -33,7 +34,10 @@ from tmdp_spiel.trees.lazy_tree import LazyTree
 from tmdp_spiel.trees.tree_mdp import TreeMDP
 from tmdp_spiel.version import __version__
 
+Path = str | os.PathLike
+
 _FORMAT = 4
+_Checkpoint = typing.TypeVar("_Checkpoint", bound="RunCheckpoint")
 _HEADER, _STATE = "header.json", "state.json"
 _OLD_MAGIC = re.compile(rb"tmdp-spiel checkpoint (\d+)\n")  # of formats up to 3
 _CHECKSUM = 64  # hexadecimal digits
@@ -61,7 +65,7 @@ class RunState:
     values: object = None
 
 
-def save_learner(learner: Learner, path) -> None:
+def save_learner(learner: Learner, path: Path) -> None:
     """Writes a learner to a file atomically, at any point of a run; it takes the place of an older file.
 
     Args:
@@ -81,7 +85,7 @@ def save_learner(learner: Learner, path) -> None:
         save(path, identity(learner), learner)
 
 
-def load_learner(path, tree: InfostateTree) -> Learner:
+def load_learner(path: Path, tree: InfostateTree) -> Learner:
     """The learner of a file that save_learner or `run` wrote, for the same tree; it resumes identically.
 
     A learner of an algorithm of one's own is found if its class has been defined.
@@ -147,12 +151,12 @@ def _to_json(document: dict) -> str:
     return json.dumps(document, default=repr)
 
 
-def _refuse_other(path, what: str, different: list[str]) -> None:
+def _refuse_other(path: Path, what: str, different: list[str]) -> None:
     if different:
         raise ValueError(f"{path} was {what}: {'; '.join(different)}. Remove it or choose another path")
 
 
-def refuse_other_run(path, different: list[str]) -> None:
+def refuse_other_run(path: Path, different: list[str]) -> None:
     """Raises an error if anything is different."""
     _refuse_other(path, "written by another run", different)
 
@@ -162,7 +166,7 @@ def check_savable(learner: Learner) -> None:
     state_dict.StateEncoder(learner.tree).document(state_dict.state_dict(learner), type(learner).__name__)
 
 
-def save(path, whose: dict, learner: Learner, beside=None) -> None:
+def save(path: Path, whose: dict, learner: Learner, beside: typing.Any = None) -> None:
     """Writes a learner, and what goes with it, to a file that replaces an older one only when it is complete.
 
     beside: the RunState of its run, the generator of its agent, a dict of what was measured of its responses, or None.
@@ -189,7 +193,7 @@ def save(path, whose: dict, learner: Learner, beside=None) -> None:
     _SAVED_AS[learner] = name, learner.episodes
 
 
-def write_archive(file, documents: dict[str, str], arrays: list[np.ndarray]) -> None:
+def write_archive(file: typing.IO[bytes], documents: dict[str, str], arrays: list[np.ndarray]) -> None:
     """Writes an npz of documents and numbered arrays to an open, empty file, with its checksum as the comment."""
     with zipfile.ZipFile(file, "w") as archive:
         for name, text in documents.items():
@@ -204,7 +208,7 @@ def write_archive(file, documents: dict[str, str], arrays: list[np.ndarray]) -> 
     file.write(checksum)
 
 
-def _checksum(file) -> bytes:
+def _checksum(file: typing.IO[bytes]) -> bytes:
     """The SHA-256 of an open file but for the comment."""
     left = file.seek(0, os.SEEK_END) - _CHECKSUM
     file.seek(0)
@@ -220,7 +224,7 @@ def _class_name(algorithm: type) -> str:
 
 
 @contextlib.contextmanager
-def _opened(path):
+def _opened(path: Path) -> Iterator[typing.IO[bytes]]:
     try:
         with open(path, "rb") as file:
             yield file
@@ -231,7 +235,7 @@ def _opened(path):
 
 
 @contextlib.contextmanager
-def _archive(file, path):
+def _archive(file: typing.IO[bytes], path: Path) -> Iterator[typing.Any]:
     """The npz in an open file; what cannot be read in it is damaged."""
     start = file.read(64)
     if not start.startswith(b"PK"):
@@ -246,7 +250,7 @@ def _archive(file, path):
         raise _damaged(path) from error
 
 
-def _read_json(archive, name: str, path) -> dict:
+def _read_json(archive: typing.Any, name: str, path: Path) -> dict:
     try:
         document = json.loads(archive[name])
     except (ValueError, RecursionError):
@@ -256,7 +260,7 @@ def _read_json(archive, name: str, path) -> dict:
     return document
 
 
-def _read_header(archive, path) -> dict:
+def _read_header(archive: typing.Any, path: Path) -> dict:
     header = _read_json(archive, _HEADER, path)
     if header.get("format") != _FORMAT:
         raise ValueError(
@@ -266,11 +270,11 @@ def _read_header(archive, path) -> dict:
     return header
 
 
-def _damaged(path) -> ValueError:
+def _damaged(path: Path) -> ValueError:
     return ValueError(f"the checkpoint {path} is damaged: truncated, or altered since it was written")
 
 
-def read_identity(path) -> dict:
+def read_identity(path: Path) -> dict:
     """The header of a checkpoint: its class, hyper-parameters and tree. The rest is not read."""
     with _opened(path) as file, _archive(file, path) as archive:
         return _read_header(archive, path)
@@ -279,7 +283,7 @@ def read_identity(path) -> dict:
 class _Stored:
     """A file that was read whole, agrees with its checksum, and belongs to this tree."""
 
-    def __init__(self, path, tree: InfostateTree):
+    def __init__(self, path: Path, tree: InfostateTree):
         self.path, self.tree = path, tree
         with _opened(path) as file, _archive(file, path) as archive:
             self.header = _read_header(archive, path)
@@ -326,17 +330,17 @@ class _Stored:
             _SAVED_AS[learner] = str(self.header["state"]), learner.episodes
 
     @contextlib.contextmanager
-    def reading(self):
+    def reading(self) -> Iterator[None]:
         """Reports arrays that do not fit as a file of another version."""
         try:
             yield
         except (state_dict.StateMismatchError, KeyError, TypeError) as error:
             raise self._other_version(error) from error
 
-    def _other_version(self, error) -> ValueError:
+    def _other_version(self, error: Exception) -> ValueError:
         return ValueError(f"{self.path} was written by another version of its learner, or by something else: {error}")
 
-    def beside(self, holds: str, like):
+    def beside(self, holds: str, like: typing.Any) -> typing.Any:
         """What was saved beside the learner, of the kind that `like` is."""
         if self.header.get("holds") != holds:
             raise ValueError(
@@ -360,7 +364,7 @@ def _subclasses(kind: type) -> list[type]:
     return [each for child in children for each in (child, *_subclasses(child))]
 
 
-def load_run(path, learner: Learner, mdp: TreeMDP) -> tuple[Learner, RunState]:
+def load_run(path: Path, learner: Learner, mdp: TreeMDP) -> tuple[Learner, RunState]:
     """The learner of a run's file, which must be of the kind of the one at hand, and the state of its run."""
     stored = _Stored(path, learner.tree)
     saved = type(learner)(learner.tree, seed=learner.seed, **learner.hyper_parameters)
@@ -380,7 +384,7 @@ def copy_from(learner: Learner, saved: Learner) -> None:
     _SAVED_AS[learner] = _SAVED_AS[saved]
 
 
-def load_agent(path, like: Learner) -> tuple[Learner, np.random.Generator]:
+def load_agent(path: Path, like: Learner) -> tuple[Learner, np.random.Generator]:
     """The learner and the generator of an agent's file, for the tree of the learner at hand."""
     stored = _Stored(path, like.tree)
     generator = stored.beside("agent", np.random.default_rng(0))
@@ -389,7 +393,7 @@ def load_agent(path, like: Learner) -> tuple[Learner, np.random.Generator]:
     return learner, generator
 
 
-def load_response(path, learner: Learner) -> dict:
+def load_response(path: Path, learner: Learner) -> dict:
     """Brings a new learner to where that of the file was; returns what was kept beside it."""
     stored = _Stored(path, learner.tree)
     beside = stored.beside("response", {})
@@ -404,7 +408,7 @@ class RunCheckpoint(contextlib.AbstractContextManager):
     saving takes more than a share of the time.
     """
 
-    def __init__(self, path, learner: Learner, whose: dict, every: float, share: float = 1.0):
+    def __init__(self, path: Path, learner: Learner, whose: dict, every: float, share: float = 1.0):
         self.path, self.learner = pathlib.Path(path), learner
         if self.path.is_dir():
             raise IsADirectoryError(f"{self.path} is a directory; `file` must name a file to save the run to")
@@ -412,7 +416,7 @@ class RunCheckpoint(contextlib.AbstractContextManager):
         self._every, self._share, self._due = every, share, time.perf_counter() + every
         self._lock = storage.locked(self.path)
 
-    def __enter__(self):
+    def __enter__(self: _Checkpoint) -> _Checkpoint:
         try:
             self._lock.__enter__()
         except storage.InUseError:
@@ -421,7 +425,7 @@ class RunCheckpoint(contextlib.AbstractContextManager):
             raise type(error)(f"{self.path} cannot be written: {error.strerror or error}") from None
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: typing.Any) -> bool | None:
         return self._lock.__exit__(*exception)
 
     def save_if_due(self, beside: typing.Callable[[], typing.Any]) -> None:

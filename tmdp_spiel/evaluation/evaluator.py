@@ -40,7 +40,7 @@ class Evaluator:
         self._valued_after = None
         played, total = self.learner.play(self.mdp, values, rng, episodes)
         self._valued_after = self.learner.episodes
-        return played, (played * self.mdp.scaled_best_value - total) * self.learner.tree.utility_range
+        return played, self.mdp.tree.to_utility_difference(played * self.mdp.scaled_best_value - total)
 
     def recommended_value(self) -> float:
         """The exact value of learner.recommend()."""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import time
+import typing
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tmdp_spiel.algorithms.learner import Learner
 from tmdp_spiel.core import plotting, storage, validation
@@ -14,6 +17,9 @@ from tmdp_spiel.evaluation import checkpoint
 from tmdp_spiel.evaluation.evaluator import Evaluator
 from tmdp_spiel.evaluation.loop import GracefulInterrupt, chunks, progress_bar
 from tmdp_spiel.trees.tree_mdp import TreeMDP
+
+if typing.TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _MEASUREMENTS_PER_DECADE = 20
 _MAX_EPISODES = 2**31 - 1
@@ -56,7 +62,7 @@ class Trace:
         heads = "<tr><th>episode</th><th>regret</th><th>value gap</th></tr>"
         return f"<table><thead>{heads}</thead><tbody>{cells}</tbody></table>"
 
-    def plot(self):
+    def plot(self) -> Figure:
         """Regret and value gap against episodes, as a matplotlib figure."""
         figure, axes = plotting.new_figure(columns=2)
         for panel, values, name in zip(axes[0], (self.regret, self.value_gap), ("regret", "value gap")):
@@ -92,13 +98,13 @@ def run(
     mdp: TreeMDP,
     episodes: int,
     *,
-    measure_at=None,
+    measure_at: ArrayLike | None = None,
     rng: np.random.Generator | int | None = None,
     seconds: float | None = None,
     piece: int | None = None,
     play_on: bool = False,
     progress: bool = True,
-    file=None,
+    file: str | os.PathLike | None = None,
     save_every: float = 60.0,
 ) -> Trace:
     """Lets the learner play that many episodes, fewer if it stops, and measures it exactly.
@@ -216,7 +222,7 @@ class _Run:
 class _RunFile(checkpoint.RunCheckpoint):
     """The file of a run."""
 
-    def __init__(self, path, every: float, evaluator: Evaluator, rng: np.random.Generator):
+    def __init__(self, path: str | os.PathLike, every: float, evaluator: Evaluator, rng: np.random.Generator):
         learner = evaluator.learner
         checkpoint.check_savable(learner)
         whose = {
@@ -298,7 +304,7 @@ def run_until_stopped(
     return Result(done, plan, value, gap, learner.stopped, seconds, interruption.requested)
 
 
-def _environment_rng(rng, learner) -> np.random.Generator:
+def _environment_rng(rng: np.random.Generator | int | None, learner: Learner) -> np.random.Generator:
     if isinstance(rng, np.random.Generator):
         return rng
     if rng is not None:
@@ -309,7 +315,7 @@ def _environment_rng(rng, learner) -> np.random.Generator:
     return np.random.default_rng(learner.seed if learner.episodes == 0 else [learner.seed, learner.episodes])
 
 
-def _checked_measurements(measure_at, episodes: int) -> np.ndarray:
+def _checked_measurements(measure_at: ArrayLike | None, episodes: int) -> np.ndarray:
     if measure_at is None:
         return log_spaced(episodes)
     given = np.asarray(measure_at)

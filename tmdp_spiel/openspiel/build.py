@@ -7,7 +7,8 @@ import os
 import pathlib
 import random
 import time
-from collections.abc import Mapping
+import typing
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pyspiel
@@ -15,11 +16,13 @@ from tqdm import auto as tqdm
 
 from tmdp_spiel.core import validation
 from tmdp_spiel.openspiel.infostates import warn_imperfect_recall
-from tmdp_spiel.openspiel.load_game import game_title, load_game
+from tmdp_spiel.openspiel.load_game import GameLike, game_title, load_game
 from tmdp_spiel.openspiel.opponents.fixed import FixedOpponents, check_player, state_key
 from tmdp_spiel.openspiel.registry import enumeration_of
-from tmdp_spiel.trees.infostate_tree import InfostateTree, StateNames, string_with_actions
+from tmdp_spiel.trees.infostate_tree import InfostateTree, string_with_actions
+from tmdp_spiel.trees.state_names import StateNames
 from tmdp_spiel.trees.tree_mdp import TreeMDP
+from tmdp_spiel.trees.utility_scale import UtilityScale
 
 DEFAULT_MAX_NODES = 3_000_000
 _MORE_NODES = "raise it if there is memory (about 1 GiB a million in the worst case)"
@@ -47,9 +50,9 @@ class GameTooLargeError(CannotEnumerateError):
 
 
 def build_tree(
-    game,
+    game: GameLike,
     player: int,
-    opponent,
+    opponent: typing.Any,
     *,
     max_nodes: int = DEFAULT_MAX_NODES,
     max_seconds: float | None = None,
@@ -96,7 +99,7 @@ def build_tree(
     return TreeMDP(tree, **found, queries=queries)
 
 
-def _with_names_opened(game: pyspiel.Game, player: int, opponent):
+def _with_names_opened(game: pyspiel.Game, player: int, opponent: typing.Any) -> typing.Any:
     """Names and files of policies, such as "uniform", as policies; anything else as it is."""
     if _is_name(opponent):
         return _named_policies(game, player, opponent)
@@ -108,11 +111,11 @@ def _with_names_opened(game: pyspiel.Game, player: int, opponent):
     return opponent
 
 
-def _is_name(source) -> bool:
+def _is_name(source: typing.Any) -> bool:
     return isinstance(source, (str, os.PathLike)) and pathlib.Path(source).suffix != ".npz"
 
 
-def _named_policies(game: pyspiel.Game, player: int, source) -> dict:
+def _named_policies(game: pyspiel.Game, player: int, source: typing.Any) -> dict:
     from tmdp_spiel.openspiel.opponents.resolve import resolve_opponent  # which imports this module
 
     found = resolve_opponent(game, source, player=player).players
@@ -120,7 +123,7 @@ def _named_policies(game: pyspiel.Game, player: int, source) -> dict:
 
 
 def build_infostate_tree(
-    game, player: int, *, max_nodes: int = DEFAULT_MAX_NODES, max_seconds: float | None = None
+    game: GameLike, player: int, *, max_nodes: int = DEFAULT_MAX_NODES, max_seconds: float | None = None
 ) -> InfostateTree:
     """What the rules alone say: the infostate tree of `player`, whoever the opponents are.
 
@@ -266,7 +269,7 @@ class _Budget:
 
 def _traverse(
     game: pyspiel.Game, player: int, opponents: FixedOpponents | None, max_nodes: int, max_seconds: float | None
-):
+) -> tuple[InfostateTree, dict[str, typing.Any]]:
     """Visits every history by the rules; weight is the probability that chance and the opponents lead to it."""
     check_supported(game)
     found = _Discovered(game, player)
@@ -309,7 +312,14 @@ def _endings_on_a_descent(game: pyspiel.Game) -> int:
     return product
 
 
-def _moves(state, found, opponents, sequence, weight, tail):
+def _moves(
+    state: pyspiel.State,
+    found: _Discovered,
+    opponents: FixedOpponents | None,
+    sequence: int,
+    weight: float,
+    tail: int,
+) -> Iterator[tuple[int, int, float, int]]:
     """What can happen at a history: (action, then the last own sequence, the weight and the tail after it)."""
     actor = state.current_player()
     if actor == _CHANCE:
@@ -327,7 +337,7 @@ def _moves(state, found, opponents, sequence, weight, tail):
             yield action, sequence, 0.0, hash((tail, action))
 
 
-def _level_order(found: _Discovered):
+def _level_order(found: _Discovered) -> tuple[InfostateTree, dict[str, typing.Any]]:
     """Renumbers what was discovered into level order, and rescales returns to [0, 1]."""
     num_states, num_sequences = len(found.parent), found.first_sequence[-1]
     children: dict[int, list[int]] = {}
@@ -359,7 +369,7 @@ def _level_order(found: _Discovered):
     first_outcome = np.zeros(num_sequences + 2, np.int32)
     np.add.at(first_outcome, np.array([sequence for sequence, _, _ in keys], np.int64) + 1, 1)
     first_outcome = np.cumsum(first_outcome, dtype=np.int32)
-    returns = np.clip((utilities - min_utility) / (max_utility - min_utility), 0.0, 1.0)
+    returns = np.clip(UtilityScale(min_utility, max_utility - min_utility).to_return(utilities), 0.0, 1.0)
     least_return, most_return = np.zeros(num_sequences), np.ones(num_sequences)
     can_end = np.diff(first_outcome)[:-1] > 0
     least_return[can_end] = returns[first_outcome[:-2][can_end]]

@@ -16,7 +16,7 @@ from tqdm import auto as tqdm
 
 from tmdp_spiel.core import storage, validation
 from tmdp_spiel.openspiel.build import DEFAULT_MAX_NODES, build_infostate_tree
-from tmdp_spiel.openspiel.load_game import game_string, load_game
+from tmdp_spiel.openspiel.load_game import GameLike, game_string, load_game
 from tmdp_spiel.openspiel.registry import enumeration_of
 
 DEFAULT_ITERATIONS = 1000
@@ -40,7 +40,9 @@ class EquilibriumPolicy(policy_lib.TabularPolicy):
                 probabilities[action] = probability
 
 
-def equilibrium(game, iterations: int = DEFAULT_ITERATIONS, *, max_nodes: int = DEFAULT_MAX_NODES) -> policy_lib.Policy:
+def equilibrium(
+    game: GameLike, iterations: int = DEFAULT_ITERATIONS, *, max_nodes: int = DEFAULT_MAX_NODES
+) -> policy_lib.Policy:
     """An approximate equilibrium of the game by CFR+: its average policy, as an OpenSpiel policy.
 
     A game may bring one (Reconnaissance Blind Tic-Tac-Toe does), whatever `iterations`. Other games are

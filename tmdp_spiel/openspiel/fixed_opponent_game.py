@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import typing
 import weakref
 
 import numpy as np
 import pyspiel
 
 from tmdp_spiel.openspiel.build import check_supported
-from tmdp_spiel.openspiel.load_game import load_game
+from tmdp_spiel.openspiel.load_game import GameLike, load_game
 from tmdp_spiel.openspiel.opponents.fixed import FixedOpponents, check_player
 
 _SHORT_NAME = "python_fixed_opponent"
@@ -32,7 +33,7 @@ class _Problem:
 _PROBLEMS: weakref.WeakValueDictionary[str, _Problem] = weakref.WeakValueDictionary()
 
 
-def fixed_opponent_game(game, player: int, opponent) -> pyspiel.Game:
+def fixed_opponent_game(game: GameLike, player: int, opponent: typing.Any) -> pyspiel.Game:
     """The game in which `player` decides and everyone else, fixed at `opponent`, is chance.
 
     The opponents live in this process: the game's string and its states can be serialised and read back within it.
@@ -63,7 +64,7 @@ def fixed_opponent_game(game, player: int, opponent) -> pyspiel.Game:
 class FixedOpponentGame(pyspiel.Game):
     """See fixed_opponent_game."""
 
-    def __init__(self, params=None):
+    def __init__(self, params: dict | None = None):
         name = (params or {}).get("problem", "")
         self.problem = _PROBLEMS.get(name)
         if self.problem is None:
@@ -83,10 +84,12 @@ class FixedOpponentGame(pyspiel.Game):
         )
         super().__init__(_game_type(self.base.get_type()), info, {"problem": name})
 
-    def new_initial_state(self):
+    def new_initial_state(self) -> FixedOpponentState:
         return FixedOpponentState(self, self.base.new_initial_state())
 
-    def make_py_observer(self, iig_obs_type=None, params=None):
+    def make_py_observer(
+        self, iig_obs_type: pyspiel.IIGObservationType | None = None, params: dict | None = None
+    ) -> _Observer:
         return _Observer(self.base, iig_obs_type)
 
 
@@ -102,41 +105,41 @@ class FixedOpponentState(pyspiel.State):
     def base(self) -> pyspiel.State:
         return self._base.state
 
-    def current_player(self):
+    def current_player(self) -> int:
         actor = self.base.current_player()
         return actor if actor == self.get_game().player or actor < 0 else pyspiel.PlayerId.CHANCE
 
-    def _legal_actions(self, player):
+    def _legal_actions(self, player: int) -> list[int]:
         return self.base.legal_actions(player)
 
-    def chance_outcomes(self):
+    def chance_outcomes(self) -> list[tuple[int, float]]:
         if self.base.is_chance_node():
             return self.base.chance_outcomes()
         return [pair for pair in self.get_game().opponents.distribution(self.base) if pair[1] > 0]
 
-    def _apply_action(self, action):
+    def _apply_action(self, action: int) -> None:
         if not self.is_chance_node():
             self._rewards = [0.0] * len(self._rewards)
         self.base.apply_action(action)
         if not self.base.is_chance_node():
             self._rewards = [sum(pair) for pair in zip(self._rewards, self.base.rewards())]
 
-    def _action_to_string(self, player, action):
+    def _action_to_string(self, player: int, action: int) -> str:
         if player == pyspiel.PlayerId.CHANCE and not self.base.is_terminal():
             return self.base.action_to_string(self.base.current_player(), action)
         return self.base.action_to_string(player, action)
 
-    def is_terminal(self):
+    def is_terminal(self) -> bool:
         return self.base.is_terminal()
 
-    def returns(self):
+    def returns(self) -> list[float]:
         return self.base.returns()
 
-    def rewards(self):
+    def rewards(self) -> list[float]:
         """Everything since the player's last decision: nobody asks for rewards at chance nodes."""
         return list(self._rewards)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return str(self.base)
 
 
@@ -146,14 +149,14 @@ class _Copied:
     def __init__(self, state: pyspiel.State):
         self.state = state
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: dict) -> _Copied:
         return _Copied(self.state.clone())
 
 
 class _Observer:
     """Observations of the base game, unchanged."""
 
-    def __init__(self, base: pyspiel.Game, iig_obs_type):
+    def __init__(self, base: pyspiel.Game, iig_obs_type: pyspiel.IIGObservationType | None):
         self._perfect_recall = iig_obs_type is not None and iig_obs_type.perfect_recall
         kind = base.get_type()
         has_tensor = (
@@ -166,12 +169,12 @@ class _Observer:
             self.tensor = np.zeros(int(np.prod(shape)), np.float32)
             self.dict = {"observation": self.tensor.reshape(shape)}
 
-    def set_from(self, state, player):
+    def set_from(self, state: FixedOpponentState, player: int) -> None:
         if self.tensor is not None:
             read = state.base.information_state_tensor if self._perfect_recall else state.base.observation_tensor
             self.tensor[:] = read(player)
 
-    def string_from(self, state, player):
+    def string_from(self, state: FixedOpponentState, player: int) -> str:
         if self._perfect_recall:
             return state.base.information_state_string(player)
         return state.base.observation_string(player)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import typing
 
 import pyspiel
+
+GameLike: typing.TypeAlias = str | pyspiel.Game  # what load_game takes
 
 GAME_STRINGS = {
     "kuhn": "kuhn_poker",
@@ -27,7 +30,7 @@ _REMARKS = {
 }
 
 
-def load_game(game: str | pyspiel.Game) -> pyspiel.Game:
+def load_game(game: GameLike) -> pyspiel.Game:
     """The game, turn-based. Simultaneous moves are made sequential by OpenSpiel's own converter.
 
     Args:

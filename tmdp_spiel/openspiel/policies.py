@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import typing
+
 import numpy as np
 import pyspiel
+from numpy.typing import ArrayLike
 from open_spiel.python import policy as policy_lib
 
 from tmdp_spiel.openspiel.build import DEFAULT_MAX_NODES
 from tmdp_spiel.openspiel.histories import one_history_per_infostate
 from tmdp_spiel.openspiel.infostates import InfostateLocator
-from tmdp_spiel.openspiel.load_game import load_game
+from tmdp_spiel.openspiel.load_game import GameLike, load_game
 from tmdp_spiel.openspiel.opponents.fixed import FixedOpponents
 from tmdp_spiel.openspiel.policy_files import PartialPolicy, plan_table
 from tmdp_spiel.openspiel.policy_tables import TablePolicy, policy_table
 from tmdp_spiel.openspiel.registry import enumeration_of
-from tmdp_spiel.trees.infostate_tree import InfostateTree, StateNames
+from tmdp_spiel.trees.infostate_tree import InfostateTree
 from tmdp_spiel.trees.lazy_tree import LazyTree
 from tmdp_spiel.trees.sequence_form import SequenceForm
+from tmdp_spiel.trees.state_names import StateNames
 
 
 class PlanPolicy(policy_lib.Policy):
@@ -27,11 +31,11 @@ class PlanPolicy(policy_lib.Policy):
 
     depends_on_history = True
 
-    def __init__(self, game: pyspiel.Game, tree: InfostateTree, plan):
+    def __init__(self, game: pyspiel.Game, tree: InfostateTree, plan: ArrayLike):
         super().__init__(game, [tree.player])
         self._tree, self._probabilities, self._locator = tree, tree.as_probabilities(plan), InfostateLocator(tree, game)
 
-    def action_probabilities(self, state, player_id=None):
+    def action_probabilities(self, state: pyspiel.State, player_id: int | None = None) -> dict[int, float]:
         legal = state.legal_actions()
         _, number = self._locator.locate(state)
         if number is None:
@@ -40,7 +44,9 @@ class PlanPolicy(policy_lib.Policy):
         return {action: float(self._probabilities[first + index]) for index, action in enumerate(legal)}
 
 
-def plan_to_policy(tree: InfostateTree, plan, game=None) -> policy_lib.TabularPolicy | PlanPolicy | TablePolicy:
+def plan_to_policy(
+    tree: InfostateTree, plan: ArrayLike, game: GameLike | None = None
+) -> policy_lib.TabularPolicy | PlanPolicy | TablePolicy:
     """The plan as an OpenSpiel policy of the tree's player: a TabularPolicy, if the game's strings tell states apart.
 
     A TablePolicy if the tree is that of an exact sequence form, whose states may be too many for a TabularPolicy.
@@ -74,7 +80,7 @@ def plan_to_policy(tree: InfostateTree, plan, game=None) -> policy_lib.TabularPo
     return policy
 
 
-def plan_to_table(tree: InfostateTree, plan, game=None) -> policy_lib.Policy:
+def plan_to_table(tree: InfostateTree, plan: ArrayLike, game: GameLike | None = None) -> policy_lib.Policy:
     """The same policy as that of plan_to_policy, to be asked: made from the tree alone, without traversing the game.
 
     Args:
@@ -88,7 +94,9 @@ def plan_to_table(tree: InfostateTree, plan, game=None) -> policy_lib.Policy:
     return PartialPolicy(game, plan_table(tree, plan))
 
 
-def policy_to_plan(tree: InfostateTree, policy, game=None, *, max_nodes: int = DEFAULT_MAX_NODES) -> np.ndarray:
+def policy_to_plan(
+    tree: InfostateTree, policy: typing.Any, game: GameLike | None = None, *, max_nodes: int = DEFAULT_MAX_NODES
+) -> np.ndarray:
     """A policy of the tree's player as a plan, one probability per sequence.
 
     Args:
@@ -106,20 +114,20 @@ def policy_to_plan(tree: InfostateTree, policy, game=None, *, max_nodes: int = D
     >>> round(mdp.value(plan), 4)
     0.125
     """
-    game = _game_of(tree, game)
-    form = _form_of(tree, game)
+    loaded = _game_of(tree, game)
+    form = _form_of(tree, loaded)
     if form is not None:
         return policy_table(form, tree.player, policy)
     # Seen from any other player, the tree's player is an opponent like the others.
-    reader = FixedOpponents(game, -1, dict.fromkeys(range(game.num_players()), policy))
+    reader = FixedOpponents(loaded, -1, dict.fromkeys(range(loaded.num_players()), policy))
     plan = np.empty(tree.num_sequences)
-    for number, state in enumerate(one_history_per_infostate(tree, game, max_nodes=max_nodes)):
+    for number, state in enumerate(one_history_per_infostate(tree, loaded, max_nodes=max_nodes)):
         first, end = tree.first_sequence[number], tree.first_sequence[number + 1]
         plan[first:end] = [probability for _, probability in reader.distribution(state)]
     return plan
 
 
-def _game_of(tree: InfostateTree, game) -> pyspiel.Game:
+def _game_of(tree: InfostateTree, game: GameLike | None) -> pyspiel.Game:
     if game is None and tree.game_string is None:
         raise ValueError("this tree does not know its game; pass it as `game`")
     return load_game(tree.game_string if game is None else game)

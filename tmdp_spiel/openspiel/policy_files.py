@@ -12,15 +12,18 @@ TabularPolicy.to_dict() gives, {information state: [[action, probability], ...]}
 from __future__ import annotations
 
 import json
+import os
 import pathlib
-from collections.abc import Mapping
+import typing
+from collections.abc import Iterable, Mapping
 
 import pyspiel
+from numpy.typing import ArrayLike
 from open_spiel.python import policy as policy_lib
 
 from tmdp_spiel.core import storage
 from tmdp_spiel.openspiel.infostates import HISTORY_MARK, history_string
-from tmdp_spiel.openspiel.load_game import GAME_STRINGS, load_game
+from tmdp_spiel.openspiel.load_game import GAME_STRINGS, GameLike, load_game
 from tmdp_spiel.openspiel.opponents.fixed import state_key
 from tmdp_spiel.trees.infostate_tree import InfostateTree
 
@@ -36,7 +39,7 @@ class FilePolicy(policy_lib.Policy):
         self.table = table
         self.depends_on_history = any(HISTORY_MARK in string for string in table)
 
-    def action_probabilities(self, state, player_id=None):
+    def action_probabilities(self, state: pyspiel.State, player_id: int | None = None) -> dict[int, float]:
         player_id = state.current_player() if player_id is None else player_id
         game_type = self.game.get_type()
         key = state_key(state, player_id, game_type)
@@ -49,7 +52,7 @@ class FilePolicy(policy_lib.Policy):
 class PartialPolicy(FilePolicy):
     """The policy of a table, uniform at states that are not in it."""
 
-    def action_probabilities(self, state, player_id=None):
+    def action_probabilities(self, state: pyspiel.State, player_id: int | None = None) -> dict[int, float]:
         player_id = state.current_player() if player_id is None else player_id
         kind = self.game.get_type()
         found = self.table.get(state_key(state, player_id, kind))
@@ -72,7 +75,7 @@ def _alias_hint(game: pyspiel.Game) -> str:
     return ""
 
 
-def read_policy(path, game: pyspiel.Game) -> FilePolicy:
+def read_policy(path: str | os.PathLike, game: GameLike) -> FilePolicy:
     """The policy in a file.
 
     Args:
@@ -93,7 +96,7 @@ def read_policy(path, game: pyspiel.Game) -> FilePolicy:
         ) from None
 
 
-def table_policy(table: Mapping, game: pyspiel.Game) -> FilePolicy:
+def table_policy(table: Mapping, game: GameLike) -> FilePolicy:
     """The policy of {information state: {action: probability}} in memory."""
     try:
         return FilePolicy(load_game(game), _table(table))
@@ -112,7 +115,7 @@ def _table(document: Mapping) -> dict[str, dict[int, float]]:
     return table
 
 
-def _number(action, state: str) -> int:
+def _number(action: typing.Any, state: str) -> int:
     try:
         return int(action)
     except ValueError:
@@ -122,7 +125,7 @@ def _number(action, state: str) -> int:
         ) from None
 
 
-def _pairs(distribution):
+def _pairs(distribution: typing.Any) -> Iterable[tuple[typing.Any, typing.Any]]:
     return distribution.items() if isinstance(distribution, Mapping) else distribution
 
 
@@ -136,7 +139,7 @@ def _without_duplicates(pairs: list[tuple]) -> dict:
     return found
 
 
-def write_policy(path, tree: InfostateTree, plan) -> None:
+def write_policy(path: str | os.PathLike, tree: InfostateTree, plan: ArrayLike) -> None:
     """Writes a plan as a policy file atomically; it takes the place of an older file.
 
     Args:
@@ -148,7 +151,7 @@ def write_policy(path, tree: InfostateTree, plan) -> None:
         json.dump(plan_table(tree, plan), file, indent=1)
 
 
-def plan_table(tree: InfostateTree, plan) -> dict[str, dict[int, float]]:
+def plan_table(tree: InfostateTree, plan: ArrayLike) -> dict[str, dict[int, float]]:
     """A plan as {information state: {action: probability}}."""
     probabilities = tree.as_probabilities(plan)
     table = {}

@@ -12,12 +12,18 @@ from __future__ import annotations
 import collections
 import functools
 import math
+import os
+import typing
+from collections.abc import Callable, Iterable
 
-import numba
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tmdp_spiel.core import storage
-from tmdp_spiel.trees import notebook, traversal
+from tmdp_spiel.trees import notebook, tree_shape
+from tmdp_spiel.trees.state_names import StateNames
+from tmdp_spiel.trees.tree_shape import is_level_order
+from tmdp_spiel.trees.utility_scale import Amount, UtilityScale
 
 PLAN_DTYPE = np.int16
 _ROUNDING = 1e-9  # of a return
@@ -32,41 +38,7 @@ Links = collections.namedtuple("Links", ["first_sequence", "first_child", "paren
 Capacity = collections.namedtuple("Capacity", ["states", "sequences", "with_root", "decisions", "children"])
 
 
-class StateNames:
-    """The information-state strings of a tree, both ways.
-
-    A game's strings may forget: states after different own histories then share a string, which is `ambiguous`.
-    """
-
-    def __init__(self, strings):
-        self._strings: list[str] = []
-        self._seen: set[str] = set()
-        self.ambiguous: set[str] = set()
-        for string in strings:
-            self.append(string)
-
-    def append(self, string: str) -> None:
-        """The string of the next state."""
-        (self.ambiguous if string in self._seen else self._seen).add(string)
-        self._strings.append(string)
-        self._indices: dict[str, int] | None = None
-
-    def string(self, state: int) -> str:
-        return self._strings[state]
-
-    def index(self, string: str) -> int:
-        if self._indices is None:
-            self._indices = {each: state for state, each in enumerate(self._strings) if each not in self.ambiguous}
-        try:
-            return self._indices[string]
-        except KeyError:
-            raise KeyError(f"no information state {string!r} in this tree") from None
-
-    def __len__(self) -> int:
-        return len(self._strings)
-
-
-def string_with_actions(string: str, legal) -> str:
+def string_with_actions(string: str, legal: Iterable[int]) -> str:
     """Tells states apart that share a string but not their legal actions, which a player always knows."""
     return f"{string}\nlegal actions: {' '.join(map(str, legal))}"
 
@@ -103,21 +75,21 @@ class InfostateTree:
     def __init__(
         self,
         *,
-        first_sequence,
-        first_child,
-        parent,
-        action,
-        can_end,
+        first_sequence: ArrayLike,
+        first_child: ArrayLike,
+        parent: ArrayLike,
+        action: ArrayLike,
+        can_end: ArrayLike,
         player: int = 0,
         min_utility: float = 0.0,
         max_utility: float = 1.0,
         root_can_end: bool = False,
         num_terminals: int | None = None,
         num_merged_terminals: int | None = None,
-        names=None,
+        names: typing.Any = None,
         game_string: str | None = None,
-        least_return=None,
-        most_return=None,
+        least_return: ArrayLike | Callable[[], ArrayLike] | None = None,
+        most_return: ArrayLike | Callable[[], ArrayLike] | None = None,
     ):
         self.first_sequence = storage.read_only(first_sequence, np.int32)
         self.first_child = storage.read_only(first_child, np.int32)
@@ -134,7 +106,7 @@ class InfostateTree:
         self.names = names
         self.game_string = game_string
         self._least_return, self._most_return = _as_range(least_return), _as_range(most_return)
-        self._opened_from = None
+        self._opened_from: os.PathLike | None = None
         self._check_shape()
         self._check_ranges()
 
@@ -236,13 +208,22 @@ class InfostateTree:
     def utility_range(self) -> float:
         return self.max_utility - self.min_utility
 
-    def to_utility(self, value):
+    @property
+    def utility_scale(self) -> UtilityScale:
+        """What converts between utilities and returns in [0, 1], also in compiled code."""
+        return UtilityScale(self.min_utility, self.utility_range)
+
+    def to_utility(self, value: Amount) -> Amount:
         """The utility of a return in [0, 1], or of an array of them."""
-        return self.min_utility + self.utility_range * value
+        return self.utility_scale.to_utility(value)
+
+    def to_utility_difference(self, difference: Amount) -> Amount:
+        """The difference of two utilities whose returns in [0, 1] differ by so much, such as a regret."""
+        return self.utility_range * difference
 
     def to_return(self, utility: float) -> float:
         """The return in [0, 1] of an episode that brought a utility."""
-        value = (utility - self.min_utility) / self.utility_range
+        value = self.utility_scale.to_return(utility)
         if not -_ROUNDING <= value <= 1 + _ROUNDING:
             raise ValueError(
                 f"an episode brought player {self.player} {utility}, outside the utilities {self.min_utility} .. "
@@ -267,7 +248,7 @@ class InfostateTree:
     @functools.cached_property
     def horizon(self) -> int:
         """The largest number of own decisions in one episode."""
-        return int(_horizon(self.links))
+        return int(tree_shape.horizon(self.links))
 
     @functools.cached_property
     def log_num_policies(self) -> float:
@@ -275,7 +256,7 @@ class InfostateTree:
 
         Policies that differ only at states which they never reach count once.
         """
-        return float(_log_num_reduced_policies(self.links))
+        return float(tree_shape.log_num_reduced_policies(self.links))
 
     @functools.cached_property
     def log_num_unreduced_policies(self) -> float:
@@ -293,7 +274,7 @@ class InfostateTree:
     @functools.cached_property
     def max_ending_sequences(self) -> int:
         """The most sequences that one policy can end on: k(s) = max over a of [a can end] + sum over children k(c)."""
-        return int(_max_ending_sequences(self.links)) + self.root_can_end
+        return int(tree_shape.max_ending_sequences(self.links)) + self.root_can_end
 
     def state_string(self, state: int) -> str:
         """The information-state string of a state.
@@ -353,7 +334,7 @@ class InfostateTree:
         """Whether some of the game's strings are those of several states."""
         return bool(getattr(self.names, "ambiguous", None))
 
-    def _named(self):
+    def _named(self) -> typing.Any:
         if self.names is None:
             raise ValueError("this tree was made without information-state strings")
         return self.names
@@ -372,7 +353,7 @@ class InfostateTree:
         """The game's actions of a state, in the order that plans index."""
         return self.action[self.first_sequence[state] : self.first_sequence[state + 1]]
 
-    def check_plan(self, plan) -> np.ndarray:
+    def check_plan(self, plan: ArrayLike) -> np.ndarray:
         """The plan as a clean array: one action index per state (integers) or one probability per sequence (floats)."""
         plan = np.asarray(plan)
         if plan.ndim == 1 and np.issubdtype(plan.dtype, np.integer):
@@ -410,7 +391,7 @@ class InfostateTree:
             raise ValueError(f"the plan at state {state} is not a distribution over its actions: {probabilities}")
         return np.ascontiguousarray(plan, np.float64)
 
-    def as_probabilities(self, plan) -> np.ndarray:
+    def as_probabilities(self, plan: ArrayLike) -> np.ndarray:
         """The plan as one probability per sequence."""
         plan = self.check_plan(plan)
         if plan.dtype != PLAN_DTYPE:
@@ -419,7 +400,7 @@ class InfostateTree:
         probabilities[self.first_sequence[:-1] + plan] = 1.0
         return probabilities
 
-    def save(self, path) -> None:
+    def save(self, path: str | os.PathLike) -> None:
         """Writes the tree to a new directory at path atomically."""
         storage.save_directory(path, self._contents())
 
@@ -432,7 +413,7 @@ class InfostateTree:
         return contents
 
     @classmethod
-    def load(cls, path, names=None) -> InfostateTree:
+    def load(cls, path: str | os.PathLike, names: typing.Any = None) -> InfostateTree:
         """Opens a saved tree, its arrays memory-mapped. names: for trees whose strings are computed, not stored.
 
         Every file is compared with its checksum when it is first opened, and what kernels rely on is checked always.
@@ -454,14 +435,14 @@ class InfostateTree:
         return tree
 
     @classmethod
-    def _open_again(cls, path, names, num_states: int, num_sequences: int) -> InfostateTree:
+    def _open_again(cls, path: os.PathLike, names: typing.Any, num_states: int, num_sequences: int) -> InfostateTree:
         with storage.opening_again(path):
             tree = cls.load(path, names)
         if (tree.num_states, tree.num_sequences) != (num_states, num_sequences):
             raise ValueError(f"{path} is not the saved tree that it was when {cls.__name__} was pickled: {tree!r}")
         return tree
 
-    def __reduce_ex__(self, protocol):
+    def __reduce_ex__(self, protocol: typing.SupportsIndex) -> typing.Any:
         if self._opened_from is None:
             return super().__reduce_ex__(protocol)
         names = None if isinstance(self.names, StateNames) else self.names
@@ -483,69 +464,5 @@ class InfostateTree:
         return notebook.table(notebook.facts_of(self))
 
 
-def _as_range(given):
+def _as_range(given: typing.Any) -> typing.Any:
     return given if given is None or callable(given) else storage.read_only(given, np.float64)
-
-
-@numba.njit(cache=True)
-def is_level_order(links):
-    """Whether kernels can walk the tree: sizes must agree and first_sequence run from 0 to the number of sequences."""
-    states, sequences = len(links.parent), len(links.can_end)
-    next_child = links.first_child[0]
-    if not 0 <= next_child <= states:
-        return False
-    for child in range(next_child):
-        if links.parent[child] != sequences:
-            return False
-    for state in range(states):
-        if state >= next_child or links.first_sequence[state + 1] <= links.first_sequence[state]:
-            return False
-        if links.first_sequence[state + 1] > sequences:
-            return False
-        for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
-            if links.first_child[j] != next_child or links.first_child[j + 1] < next_child:
-                return False
-            if links.first_child[j + 1] > states or (links.first_child[j + 1] == next_child and not links.can_end[j]):
-                return False
-            for child in range(next_child, links.first_child[j + 1]):
-                if links.parent[child] != j:
-                    return False
-            next_child = links.first_child[j + 1]
-    return next_child == states
-
-
-@numba.njit(cache=True)
-def _horizon(links):
-    depth, longest = np.zeros(len(links.can_end) + 1, np.int32), 0
-    for state in range(len(links.parent)):
-        for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
-            depth[j] = depth[links.parent[state]] + 1
-            longest = max(longest, depth[j])
-    return longest
-
-
-@numba.njit(cache=True)
-def _log_num_reduced_policies(links):
-    log_number = np.empty(len(links.parent))
-    for state in range(len(links.parent) - 1, -1, -1):
-        highest = -np.inf
-        total = 0.0
-        for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
-            product = traversal.add_children(links, j, log_number, 0.0)
-            if product > highest:
-                total = total * np.exp(highest - product) + 1.0
-                highest = product
-            else:
-                total += np.exp(product - highest)
-        log_number[state] = highest + np.log(total)
-    return traversal.add_children(links, traversal.root(links), log_number, 0.0)
-
-
-@numba.njit(cache=True)
-def _max_ending_sequences(links):
-    most = np.zeros(len(links.parent), np.int64)
-    for state in range(len(links.parent) - 1, -1, -1):
-        for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
-            number = traversal.add_children(links, j, most, np.int64(links.can_end[j]))
-            most[state] = max(most[state], number)
-    return traversal.add_children(links, traversal.root(links), most, 0)

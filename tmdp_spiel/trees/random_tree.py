@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tmdp_spiel.trees.infostate_tree import InfostateTree
@@ -17,7 +19,7 @@ def random_tree_mdp(
     first_states: int = 1,
     ending_chance: float = 0.3,
     impossible_chance: float = 0.0,
-    returns=(0.0, 0.5, 1.0),
+    returns: Sequence[float] = (0.0, 0.5, 1.0),
 ) -> TreeMDP:
     """A Tree MDP grown breadth first until max_states.
 

@@ -258,8 +258,7 @@ def tree_mdp(form: SequenceForm, player: int, policy) -> TreeMDP:
     chances, ending = np.empty(tree.num_sequences + 1), np.zeros(tree.num_sequences + 1)
     for k, utility in enumerate(utilities):
         form.gradient(player, reach, indicators[k], chances)
-        scaled = min(max((utility - tree.min_utility) / tree.utility_range, 0.0), 1.0)
-        _fill_outcomes(possible[k], chances, scaled, place, returns, probability)
+        _fill_outcomes(possible[k], chances, tree.to_return(utility), place, returns, probability)
         ending += chances
     states = np.empty(tree.num_states)
     _chances_of_states(form.levels[player], ending, states)

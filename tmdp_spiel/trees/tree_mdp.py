@@ -13,13 +13,17 @@ from __future__ import annotations
 
 import collections
 import functools
+import os
+import typing
 
 import numba
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tmdp_spiel.core import storage, validation
 from tmdp_spiel.trees import notebook, traversal
-from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, InfostateTree
+from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, InfostateTree, Links
+from tmdp_spiel.trees.utility_scale import Amount
 
 # What compiled kernels see of an environment, in one argument.
 Chances = collections.namedtuple(
@@ -45,10 +49,10 @@ class TreeMDP:
     def __init__(
         self,
         tree: InfostateTree,
-        reach,
-        first_outcome,
-        outcome_return,
-        outcome_probability,
+        reach: ArrayLike,
+        first_outcome: ArrayLike,
+        outcome_return: ArrayLike,
+        outcome_probability: ArrayLike,
         check: bool = True,
         queries: int | None = None,
     ):
@@ -60,7 +64,7 @@ class TreeMDP:
         self.first_outcome = storage.read_only(first_outcome, np.int32)
         self.outcome_return = storage.read_only(outcome_return, np.float64)
         self.outcome_probability = storage.read_only(outcome_probability, np.float64)
-        self._opened_from = None
+        self._opened_from: os.PathLike | None = None
         self._check_sizes()
         if check:
             self._check_chances()
@@ -120,18 +124,18 @@ class TreeMDP:
             storage.read_only(ending_value),
         )
 
-    def to_utility(self, scaled):
+    def to_utility(self, scaled: Amount) -> Amount:
         """From the [0, 1] scale of returns to the game's utility units."""
         return self.tree.to_utility(scaled)
 
-    def scaled_value(self, plan) -> float:
+    def scaled_value(self, plan: ArrayLike) -> float:
         """V(plan) on the [0, 1] scale of returns, exactly."""
         plan = self.tree.check_plan(plan)
         if plan.dtype == PLAN_DTYPE:
             return deterministic_value(self.tree.links, self.chances, plan)
         return mixed_value(self.tree.links, self.chances, plan)
 
-    def value(self, plan) -> float:
+    def value(self, plan: ArrayLike) -> float:
         """V(plan) in the game's utility units, exactly.
 
         plan: one action index per state (integers), or one probability per sequence (floats).
@@ -157,22 +161,23 @@ class TreeMDP:
 
         loss(j) = sum over the states s on the path to j of V*(s) - Q*(s, action on the path).
         """
-        return self.tree.utility_range * path_losses(self.tree.links, self.chances.ending_value, self.best_values())
+        losses = path_losses(self.tree.links, self.chances.ending_value, self.best_values())
+        return self.tree.to_utility_difference(losses)
 
-    def own_reach(self, plan) -> np.ndarray:
+    def own_reach(self, plan: ArrayLike) -> np.ndarray:
         """Per sequence: the probability with which the plan takes all the own actions on the path to it."""
         return own_reach(self.tree.links, self.tree.as_probabilities(plan))
 
-    def sequence_reach(self, plan) -> np.ndarray:
+    def sequence_reach(self, plan: ArrayLike) -> np.ndarray:
         """Per sequence: the probability that an episode under this plan goes through it."""
         return self.own_reach(plan) * np.repeat(self.reach, np.diff(self.tree.first_sequence))
 
-    def terminal_reach(self, plan) -> np.ndarray:
+    def terminal_reach(self, plan: ArrayLike) -> np.ndarray:
         """Per outcome, in the order of outcome_return: the probability that an episode under this plan ends there."""
         own = np.append(self.own_reach(plan), 1.0)
         return self.outcome_probability * np.repeat(own, np.diff(self.first_outcome))
 
-    def sample(self, plan, rng: np.random.Generator) -> tuple[int, float]:
+    def sample(self, plan: ArrayLike, rng: np.random.Generator) -> tuple[int, float]:
         """Plays one episode: the sequence it ended on (num_sequences for the root) and its return in [0, 1]."""
         plan = self.tree.check_plan(plan)
         if not isinstance(rng, np.random.Generator):
@@ -183,14 +188,14 @@ class TreeMDP:
             ended_on, outcome = traversal.sample_mixed(self.tree.links, self.chances, plan, rng)
         return int(ended_on), float(self.outcome_return[outcome])
 
-    def save(self, path, about: str | None = None) -> None:
+    def save(self, path: str | os.PathLike, about: str | None = None) -> None:
         """Writes tree and chances to a new directory at path atomically. about: what `load` may ask for."""
         contents = self.tree._contents()
         contents.update({name: getattr(self, name) for name in self._ARRAYS})
         storage.save_directory(path, {**contents, "mdp": {"about": about, "queries": self.queries}})
 
     @classmethod
-    def load(cls, path, names=None, about: str | None = None) -> TreeMDP:
+    def load(cls, path: str | os.PathLike, names: typing.Any = None, about: str | None = None) -> TreeMDP:
         """Opens a saved TreeMDP, its arrays memory-mapped, so that several processes share them.
 
         Every file is compared with its checksum when it is first opened; structure and chances are checked always.
@@ -200,7 +205,7 @@ class TreeMDP:
         return cls._open(path, InfostateTree.load(path, names), about)
 
     @classmethod
-    def _open(cls, path, tree: InfostateTree, about: str | None = None) -> TreeMDP:
+    def _open(cls, path: os.PathLike, tree: InfostateTree, about: str | None = None) -> TreeMDP:
         with storage.opening(path) as saved:
             facts = saved.document("mdp")
             if about is not None and facts["about"] != about:
@@ -209,7 +214,7 @@ class TreeMDP:
         mdp._opened_from = path
         return mdp
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple:
         if self._opened_from is not None:
             return TreeMDP._open, (self._opened_from, self.tree)
         return TreeMDP, (self.tree, *(getattr(self, name) for name in self._ARRAYS), False, self.queries)
@@ -225,7 +230,9 @@ class TreeMDP:
 
 
 @numba.njit(cache=True)
-def _ending_values(first_outcome, outcome_return, outcome_probability):
+def _ending_values(
+    first_outcome: np.ndarray, outcome_return: np.ndarray, outcome_probability: np.ndarray
+) -> np.ndarray:
     """Per sequence, the root last: sum over its outcomes of q * rho."""
     ending_value = np.zeros(len(first_outcome) - 1)
     for j in range(len(ending_value)):
@@ -235,7 +242,7 @@ def _ending_values(first_outcome, outcome_return, outcome_probability):
 
 
 @numba.njit(cache=True)
-def _worst_flow_error(links, chances):
+def _worst_flow_error(links: Links, chances: Chances) -> tuple[float, int]:
     """The largest |q(j) - sum over children and outcomes of q|, and the sequence j where it is.
 
     Infinite where a chance is negative or NaN, or where j can be reached and nothing can follow.
@@ -269,7 +276,7 @@ def _worst_flow_error(links, chances):
 
 
 @numba.njit(cache=True)
-def best_response(links, chances):
+def best_response(links: Links, chances: Chances) -> tuple[float, np.ndarray, np.ndarray]:
     """V* of the root, an optimal plan and V* of every state, bottom-up:
 
     V*(s) = max over a of Q*(s, a);  Q*(j) = ending value of j + sum over child states c of V*(c).
@@ -290,7 +297,7 @@ def best_response(links, chances):
 
 
 @numba.njit(cache=True)
-def deterministic_value(links, chances, plan):
+def deterministic_value(links: Links, chances: Chances, plan: np.ndarray) -> float:
     """V(plan), visiting only what the plan can reach."""
     total = chances.ending_value[traversal.root(links)]
     reached = np.empty(len(links.parent), np.int32)
@@ -305,7 +312,7 @@ def deterministic_value(links, chances, plan):
 
 
 @numba.njit(cache=True)
-def own_reach(links, probabilities):
+def own_reach(links: Links, probabilities: np.ndarray) -> np.ndarray:
     """Per sequence: the product of the plan's probabilities on the path to it, top-down."""
     own = np.empty(len(links.can_end))
     for state in range(len(links.parent)):
@@ -316,7 +323,7 @@ def own_reach(links, probabilities):
 
 
 @numba.njit(cache=True)
-def mixed_value(links, chances, probabilities):
+def mixed_value(links: Links, chances: Chances, probabilities: np.ndarray) -> float:
     own = own_reach(links, probabilities)
     total = chances.ending_value[len(own)]
     for j in range(len(own)):
@@ -325,7 +332,7 @@ def mixed_value(links, chances, probabilities):
 
 
 @numba.njit(cache=True)
-def path_losses(links, ending_value, value):
+def path_losses(links: Links, ending_value: np.ndarray, value: np.ndarray) -> np.ndarray:
     """loss(j) = loss(parent) + V(s) - Q(s, a), top-down."""
     loss = np.empty(len(links.can_end))
     for state in range(len(links.parent)):

@@ -23,6 +23,7 @@ from tmdp_spiel.core import validation
 from tmdp_spiel.core.jit import kernel
 from tmdp_spiel.trees.lazy_tree import LazyTree
 from tmdp_spiel.trees.traversal import children, follow_chance, next_child, root, trace_back
+from tmdp_spiel.trees.utility_scale import to_utility
 
 # regrets, endings, average: one entry per sequence;  endings: the sequences at or below it that can end an episode
 OPFMemory = collections.namedtuple("OPFMemory", ["regrets", "endings", "average", "k", "path"])
@@ -74,7 +75,7 @@ class OPF(RegretMatcher):
         return self._init_values(mdp, 0.0, float(exploring[-1]))
 
     def _play(self, mdp, values, rng, episodes):
-        scale = self.tree.min_utility, self.tree.utility_range
+        scale = self.tree.utility_scale
         return _play(self.tree.links, mdp.chances, self._memory, scale, values, self.episodes, rng, episodes)
 
 
@@ -181,8 +182,7 @@ def _mixed_plan(links, memory, weight):
 
 @numba.njit(cache=True)
 def _play(links, chances, memory, scale, values, episodes, rng, number):
-    path, (lowest, span) = memory.path, scale
-    total = 0.0
+    path, total = memory.path, 0.0
     for episode in range(episodes, episodes + number):
         weight = _weight(memory.k, episode)
         total += weight * values.exploring + (1.0 - weight) * values.played[len(values.played) - 1]
@@ -196,7 +196,7 @@ def _play(links, chances, memory, scale, values, episodes, rng, number):
             j = np.int64(drawn)
             path.states[length], path.sequences[length] = state, j
             length += 1
-        _observe(links, memory, weight, length, lowest + span * chances.outcome_return[outcome])
+        _observe(links, memory, weight, length, to_utility(scale, chances.outcome_return[outcome]))
         mark_stale(path, length, values.stale)
         rescore_matched(links, chances, memory.regrets, 0.0, path, length, values.played)
     return number, total

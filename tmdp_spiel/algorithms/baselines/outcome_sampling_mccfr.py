@@ -23,6 +23,7 @@ from tmdp_spiel.algorithms.baselines.regret_matching import (
 from tmdp_spiel.core import validation
 from tmdp_spiel.core.jit import kernel
 from tmdp_spiel.trees.traversal import follow_chance, root, trace_back
+from tmdp_spiel.trees.utility_scale import to_utility
 
 # regrets, average: one entry per sequence;
 # sampled, reached: scratch, one entry per own decision of an episode, the products of mu and of sigma before it
@@ -64,8 +65,7 @@ class OutcomeSamplingMCCFR(RegretMatcher):
         return self._init_values(mdp, self.epsilon)
 
     def _play(self, mdp, values, rng, episodes):
-        scale = self.tree.min_utility, self.tree.utility_range
-        return _play(self.tree.links, mdp.chances, self._memory, scale, values, rng, episodes)
+        return _play(self.tree.links, mdp.chances, self._memory, self.tree.utility_scale, values, rng, episodes)
 
 
 @kernel
@@ -117,8 +117,7 @@ def _observe(links, memory, length, utility):
 
 @numba.njit(cache=True)
 def _play(links, chances, memory, scale, values, rng, number):
-    path, (lowest, span) = memory.path, scale
-    total = 0.0
+    path, total = memory.path, 0.0
     for _ in range(number):
         total += values.played[len(values.played) - 1]
         j, rest, length = root(links), rng.random(), 0
@@ -129,7 +128,7 @@ def _play(links, chances, memory, scale, values, rng, number):
             j = np.int64(_draw(links, memory.regrets, memory.epsilon, state, rng.random()))
             path.states[length], path.sequences[length] = state, j
             length += 1
-        _observe(links, memory, length, lowest + span * chances.outcome_return[outcome])
+        _observe(links, memory, length, to_utility(scale, chances.outcome_return[outcome]))
         mark_stale(path, length, values.stale)
         rescore_matched(links, chances, memory.regrets, memory.epsilon, path, length, values.played)
     return number, total

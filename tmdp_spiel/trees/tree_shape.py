@@ -1,0 +1,72 @@
+"""Facts of a whole tree: whether kernels can walk it, how deep it is, how many policies it has."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from tmdp_spiel.trees import traversal
+
+
+@numba.njit(cache=True)
+def is_level_order(links) -> bool:
+    """Whether kernels can walk the tree: sizes must agree and first_sequence run from 0 to the number of sequences."""
+    states, sequences = len(links.parent), len(links.can_end)
+    next_child = links.first_child[0]
+    if not 0 <= next_child <= states:
+        return False
+    for child in range(next_child):
+        if links.parent[child] != sequences:
+            return False
+    for state in range(states):
+        if state >= next_child or links.first_sequence[state + 1] <= links.first_sequence[state]:
+            return False
+        if links.first_sequence[state + 1] > sequences:
+            return False
+        for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+            if links.first_child[j] != next_child or links.first_child[j + 1] < next_child:
+                return False
+            if links.first_child[j + 1] > states or (links.first_child[j + 1] == next_child and not links.can_end[j]):
+                return False
+            for child in range(next_child, links.first_child[j + 1]):
+                if links.parent[child] != j:
+                    return False
+            next_child = links.first_child[j + 1]
+    return next_child == states
+
+
+@numba.njit(cache=True)
+def horizon(links) -> int:
+    depth, longest = np.zeros(len(links.can_end) + 1, np.int32), 0
+    for state in range(len(links.parent)):
+        for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+            depth[j] = depth[links.parent[state]] + 1
+            longest = max(longest, depth[j])
+    return longest
+
+
+@numba.njit(cache=True)
+def log_num_reduced_policies(links) -> float:
+    log_number = np.empty(len(links.parent))
+    for state in range(len(links.parent) - 1, -1, -1):
+        highest = -np.inf
+        total = 0.0
+        for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+            product = traversal.add_children(links, j, log_number, 0.0)
+            if product > highest:
+                total = total * np.exp(highest - product) + 1.0
+                highest = product
+            else:
+                total += np.exp(product - highest)
+        log_number[state] = highest + np.log(total)
+    return traversal.add_children(links, traversal.root(links), log_number, 0.0)
+
+
+@numba.njit(cache=True)
+def max_ending_sequences(links) -> int:
+    most = np.zeros(len(links.parent), np.int64)
+    for state in range(len(links.parent) - 1, -1, -1):
+        for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+            number = traversal.add_children(links, j, most, np.int64(links.can_end[j]))
+            most[state] = max(most[state], number)
+    return traversal.add_children(links, traversal.root(links), most, 0)
