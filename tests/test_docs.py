@@ -229,7 +229,7 @@ def test_the_tables_of_learning_on_exact_games_are_those_of_the_stored_runs(caps
     printed = [line for line in capsys.readouterr().out.splitlines() if line]
     assert len(printed) > len(runs) / 4 and all(line in page for line in printed)
     intervals = [found for found in runs if "lower" in found]
-    assert intervals and all(found["lower"] <= found["best_value"] <= found["upper"] for found in intervals)
+    assert intervals and all(f["lower"] - 1e-9 <= f["best_value"] <= f["upper"] + 1e-9 for f in intervals)
 
 
 def test_modules_of_a_call_are_counted():
