@@ -220,6 +220,18 @@ def test_the_tables_of_a_cell_follow_the_order_of_moves(tmp_path):
     assert (tmp_path / "cell.png").stat().st_size > 10_000
 
 
+def test_the_tables_of_learning_on_exact_games_are_those_of_the_stored_runs(capsys):
+    from experiments.benchmarks import exact_learning
+
+    runs = exact_learning.read(DOCS / "runs" / "exact_learning.jsonl.xz")
+    exact_learning.print_tables(runs)
+    page = (DOCS / "lab" / "exact_games.md").read_text(encoding="utf-8")
+    printed = [line for line in capsys.readouterr().out.splitlines() if line]
+    assert len(printed) > len(runs) / 4 and all(line in page for line in printed)
+    intervals = [found for found in runs if "lower" in found]
+    assert intervals and all(f["lower"] - 1e-9 <= f["best_value"] <= f["upper"] + 1e-9 for f in intervals)
+
+
 def test_modules_of_a_call_are_counted():
     found = script("count_modules").modules_of(lambda: ts.load_game("kuhn"))
     assert "tmdp_spiel/openspiel/load_game.py" in found and not any("algorithms" in each for each in found)

@@ -127,20 +127,22 @@ def read(path: pathlib.Path) -> list[dict]:
 
 
 def print_tables(runs: list[dict]) -> None:
-    """Means over the seeds."""
-    played: dict[tuple, list[dict]] = {}
+    """Regret and value gap at the end, as means over the seeds; then the certified intervals."""
+    played: dict[tuple, dict[str, list[dict]]] = {}
     for found in runs:
         if "regret" in found:
-            played.setdefault(key(found)[:4] + (found["episodes"],), []).append(found)
-    print("| game | opponent | player | learner | runs | best value | regret | value gap | µs an episode |")
-    print("| --- | --- | ---: | --- | ---: | ---: | ---: | ---: | ---: |")
-    for (game, opponent, player, learner, _), each in played.items():
-        regrets, gaps = ([found[name][-1] for found in each] for name in ("regret", "value_gap"))
-        microseconds = np.mean([found["microseconds"] for found in each])
-        print(
-            f"| `{game}` | {opponent} | {player} | {learner} | {len(each)} | {each[0]['best_value']:.4f} | "
-            f"{np.mean(regrets):,.0f} | {np.mean(gaps):.4f} | {microseconds:.1f} |"
-        )
+            problem = found["game"], found["opponent"], found["player"], found["episodes"]
+            played.setdefault(problem, {}).setdefault(found["learner"], []).append(found)
+    learners = list(dict.fromkeys(found["learner"] for found in runs if "regret" in found))
+    print(f"| game | opponent | player | episodes | best value | {' | '.join(learners)} |")
+    print("| --- | --- | ---: | ---: | ---: |" + " ---: |" * len(learners))
+    for (game, opponent, player, episodes), by_learner in played.items():
+        best = next(iter(by_learner.values()))[0]["best_value"]
+        cells = [_cell(by_learner.get(name, [])) for name in learners]
+        print(f"| `{game}` | {opponent} | {player} | {episodes:,} | {best:.4f} | {' | '.join(cells)} |")
+    for name in learners:
+        times = [found["microseconds"] for found in runs if found["learner"] == name]
+        print(f"{name}: {min(times):.1f} to {max(times):.1f} microseconds an episode")
     intervals = [found for found in runs if "lower" in found]
     if intervals:
         print("\n| game | opponent | player | episodes | certified at least | the response | best value | at most |")
@@ -150,6 +152,13 @@ def print_tables(runs: list[dict]) -> None:
             f"| `{found['game']}` | {found['opponent']} | {found['player']} | {found['episodes']:,} | "
             f"{found['lower']:.4f} | {found['value']:.4f} | {found['best_value']:.4f} | {found['upper']:.4f} |"
         )
+
+
+def _cell(runs: list[dict]) -> str:
+    if not runs:
+        return ""
+    regret, gap = (np.mean([found[name][-1] for found in runs]) for name in ("regret", "value_gap"))
+    return f"{regret:,.0f} / {gap:.4f}"
 
 
 if __name__ == "__main__":

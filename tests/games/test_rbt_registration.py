@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from open_spiel.python import policy as policy_lib
 
 import tmdp_spiel as ts
 from tmdp_spiel.games.rbt import policy_file
@@ -57,3 +58,15 @@ def test_a_late_start_takes_any_opponent():
     asked = ts.build_tree(late, 0, {1: opponent})
     told = ts.build_tree(late, 0, ts.equilibrium(late, 20))
     assert asked.tree.num_states == told.tree.num_states
+
+
+def test_a_subclass_that_plays_otherwise_is_asked():
+    late = ts.load_game("python_rbt(start=x0o4x8o2x1o7)")
+
+    class First(policy_lib.UniformRandomPolicy):
+        action_probabilities = policy_lib.FirstActionPolicy.action_probabilities
+
+    for player in (0, 1):
+        expected = ts.build_tree(late, player, policy_lib.FirstActionPolicy(late)).best_response()[0]
+        assert ts.build_tree(late, player, First(late)).best_response()[0] == expected
+        assert expected != ts.build_tree(late, player, ts.uniform(late)).best_response()[0]
