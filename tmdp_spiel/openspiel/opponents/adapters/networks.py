@@ -87,7 +87,7 @@ def is_torch_module(source) -> bool:
 
 def is_network(source) -> bool:
     """Whether it is a Network, or an object of a known library that becomes one."""
-    return isinstance(source, Network) or _is_sb3(source) or _is_flax(source) or is_torch_module(source)
+    return isinstance(source, Network) or is_sb3_model(source) or _is_flax(source) or is_torch_module(source)
 
 
 def is_network_file(path: str) -> bool:
@@ -106,7 +106,7 @@ def as_network(source) -> Network:
         return source
     if isinstance(source, (str, pathlib.Path)):
         return _onnx_network(str(source)) if str(source).endswith(".onnx") else _torchscript_network(str(source))
-    if _is_sb3(source):
+    if is_sb3_model(source):
         return _sb3_network(source)
     return Network(source) if _is_flax(source) else torch_network(source)
 
@@ -186,7 +186,8 @@ def _is_flax(source) -> bool:
     return nnx is not None and isinstance(source, nnx.Module) and callable(source)
 
 
-def _is_sb3(source) -> bool:
+def is_sb3_model(source) -> bool:
+    """Whether it is a model of Stable-Baselines3; the library is not imported to find out."""
     base = sys.modules.get("stable_baselines3.common.base_class")
     return base is not None and isinstance(source, base.BaseAlgorithm)
 
