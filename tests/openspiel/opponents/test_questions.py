@@ -127,8 +127,9 @@ def test_failed_episodes_count_as_the_worst_and_the_process_is_started_again(pro
 
 def test_a_process_that_never_answers_is_given_up(process, tmp_path):
     bot = process("sys.exit(3)", restarts=2, log=tmp_path / "texts")
-    with pytest.raises(ts.OpponentError):
+    with pytest.raises(ts.OpponentError, match="episodes, which is too often to continue") as caught:
         ts.exploit("kuhn", bot, on_error="skip", **SETTINGS)
+    assert "on_error" not in str(caught.value) and str(caught.value).endswith("Mend the opponent")
     assert len((tmp_path / "texts").read_text(encoding="utf-8").splitlines()) == 3  # then it is not asked again
     with pytest.raises(questions.AnswerError, match=r"given up after 3 failures in a row \(restarts=2\)"):
         bot.step(after(0, 1))

@@ -42,6 +42,7 @@ class Network:
         with_mask: whether it is called with the masks of legal actions as its second argument.
         input_shape: the shape that it takes, without the batch; None if that is not known.
         one_by_one: whether it takes only batches of one state.
+        first_layer: the inputs of the first linear layer, for error messages; None if that is not known.
     """
 
     function: Callable
@@ -51,6 +52,7 @@ class Network:
     input_shape: tuple[int, ...] | None = None
     one_by_one: bool = False
     name: str = ""
+    first_layer: int | None = None
 
     def __post_init__(self):
         self.name = self.name or bot_name(self.function)
@@ -132,7 +134,9 @@ def torch_network(module, outputs: str = "logits") -> Network:
 
     first = next(iter(module), None) if isinstance(module, torch.nn.Sequential) else module
     size = first.in_features if isinstance(first, torch.nn.Linear) else None
-    return Network(function, outputs, input_shape=None if size is None else (size,), name=bot_name(module))
+    linear = next((each.in_features for each in module.modules() if isinstance(each, torch.nn.Linear)), None)
+    shape = None if size is None else (size,)
+    return Network(function, outputs, input_shape=shape, name=bot_name(module), first_layer=linear)
 
 
 @contextlib.contextmanager
@@ -286,16 +290,19 @@ class _Encoder:
                 if network.outputs != "actions":
                     self._check(game, answer)
                 return
+        size = network.first_layer
+        takes = "" if size is None else f" (its first linear layer has {size} inputs)"
         raise ValueError(
-            f"the network {network.name} takes none of the inputs that there are: {told_shapes(game)} It said: "
+            f"the network {network.name}{takes} takes none of the inputs that there are: {told_shapes(game)} It said: "
             + "; ".join(dict.fromkeys(failures))
         )
 
     def _check(self, game: pyspiel.Game, answer: np.ndarray) -> None:
         if answer.size != self._actions:
             raise ValueError(
-                f"the network {self.network.name} answers {answer.size} numbers at a state; {game_title(game)} has "
-                f"{self._actions} actions, and a network that plays it answers one number for each"
+                f"the network {self.network.name} answers {answer.size} numbers at a state, given its "
+                f"{_WORDS[self.tensor].removesuffix('s')} of size {math.prod(self._shape)}; {game_title(game)} has "
+                f"{self._actions} actions, and a network that plays it answers one number for each. {told_shapes(game)}"
             )
 
     def batch(self, tensors: np.ndarray, *masks: np.ndarray) -> np.ndarray:
