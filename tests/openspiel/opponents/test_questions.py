@@ -3,6 +3,7 @@
 import http.server
 import json
 import pickle
+import socket
 import sys
 import textwrap
 import threading
@@ -281,6 +282,14 @@ def test_an_acpc_player_is_judged_as_the_same_bot_in_python(player, tmp_path):
         first, second = cards.split("|")
         assert position == "1" and second and bool(first) == (betting in ("cc", "rc", "crc"))
     assert {line.split(":")[3] for line in seen} >= {"c", "cr", "crc", "crf", "rc"}
+
+
+def test_lines_to_an_acpc_player_are_not_delayed(player):
+    bot = player()
+    bot.restart()
+    bot.step(after(0, 1, game=POKER))
+    connected = questions._SESSIONS[bot].connection._socket
+    assert connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_acpc_raises_with_their_size():
