@@ -33,10 +33,12 @@ newest:
 	build/newest/bin/python -m pytest -q -n 2 --dist loadfile -m "not rbt and not slow" tests
 
 # Agents of other libraries, with the real libraries, in an environment of its own; the table of docs/agents.md.
+# TORCH: what pip installs, such as torch==2.9.0; some builds are much smaller than the default one.
+TORCH ?= torch
 INTEGRATIONS := build/integrations/bin
 integrations:
 	$(PYTHON) -m venv build/integrations
-	$(INTEGRATIONS)/pip install --quiet --disable-pip-version-check torch
+	$(INTEGRATIONS)/pip install --quiet --disable-pip-version-check $(TORCH)
 	$(INTEGRATIONS)/pip install --quiet --disable-pip-version-check --editable '.[test,integrations]'
 	$(INTEGRATIONS)/python docs/make_integrations.py
 

@@ -98,8 +98,9 @@ setup(
         "slurm": ["submitit>=1.5"],
         "torch": ["torch>=2", "dm-tree>=0.1.8"],  # both for OpenSpiel's DQN
         "integrations": [
-            *("torch>=2", "dm-tree>=0.1.8", "onnx", "onnxruntime", "jax", "flax", "optax", "chex"),
-            *("stable-baselines3", "sb3-contrib", "pettingzoo", "shimmy", "rlcard", "tensorboard"),
+            *("torch>=2", "dm-tree>=0.1.8", "onnx", "onnxruntime", "jax", "flax", "optax", "chex", "dm-haiku", "rlax"),
+            *("stable-baselines3", "sb3-contrib", "pettingzoo", "shimmy", "rlcard", "tensorboard", "tensorboardX"),
+            "ray>=2.9",
         ],
         "check": ["ruff>=0.6", "mypy>=1.11"],
         "docs": ["mkdocs>=1.6,<2", "mkdocs-material>=9.5,<10", "mkdocstrings[python]>=0.26"],

@@ -13,6 +13,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 import tmdp_spiel as ts
+from tmdp_spiel.core import plotting
 
 CARDS, ACTIONS = "JQK", ("pass", "bet")
 INK, QUIET, PLAN, STATE, ENDING = "#22303c", "#9aa5b1", "#d1661a", "#e3ecf7", "#f1f4ee"
@@ -148,11 +149,12 @@ def explain(panel, states, sequences) -> None:
     )
 
 
+@plotting.styled
 def draw(mdp: ts.TreeMDP, plan, path: pathlib.Path) -> None:
     tree = mdp.tree
     states, sequences = positions(tree)
     played = played_sequences(tree, plan)
-    figure, panel = plt.subplots(figsize=(14, 8))
+    figure, panel = plt.subplots(figsize=(14, 8), layout="none")
     root = (COLUMN, ROOT_HEIGHT)
     for state, at in states.items():
         first = tree.parent[state] == tree.num_sequences

@@ -11,14 +11,17 @@ ROOT = pathlib.Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "agents.md"
 REPORT = ROOT / "build" / "integrations.xml"
 LIBRARIES = {  # by the names of tests
-    "torch": r"pytorch_module|torchscript|cleanrl",
+    "torch": r"pytorch_module|torchscript|cleanrl|five_lines\[torch\]|size_that_does_not_fit",
     "onnxruntime": r"onnx",
-    "flax": r"jax_function",
-    "stable-baselines3": r"saved_model\[(PPO|A2C|DQN)\]",
-    "sb3-contrib": r"saved_model\[(MaskablePPO|QRDQN)\]|recurrent",
-    "shimmy": r"saved_model|merges_information_states",
-    "rlcard": r"test_rlcard",
-    "open_spiel": r"test_openspiel_agents",
+    "flax": r"jax_function|five_lines\[flax\]",
+    "stable-baselines3": r"saved_model\[(PPO|A2C|DQN)\]|stable.baselines3\]|::test_stable_baselines3",
+    "sb3-contrib": r"saved_model\[(MaskablePPO|QRDQN)\]|recurrent|sb3-contrib",
+    "shimmy": r"::test_a_saved_model|pettingzoo|merges_information_states",
+    "rlcard": r"test_rlcard|five_lines\[rlcard\]",
+    "open_spiel": r"test_openspiel_agents|five_lines\[openspiel",
+    "tensorboard": r"and_tensorboard\[torch",
+    "tensorboardX": r"and_tensorboard\[tensorboardX",
+    "ray": r"with_ray",
 }
 
 

@@ -32,6 +32,7 @@ from experiments.sweep.problems import PROBLEMS
 from experiments.sweep.result import Learning, Result
 from experiments.sweep.tables import markdown, mean_and_error
 from tmdp_spiel.algorithms.catalogue import catalogue
+from tmdp_spiel.core import plotting
 from tmdp_spiel.openspiel.opponents.fixed import check_player
 from tmdp_spiel.openspiel.rl_agents import AGENTS
 from tmdp_spiel.openspiel.solvers import ALL_SOLVERS, SOLVERS
@@ -184,6 +185,7 @@ def _gap_after(runs: list[Result[Learning]], episodes: int) -> str:
     return mean_and_error([each.value_gap[at] for at, each in zip(later, outcomes)])
 
 
+@plotting.styled
 def draw(found: dict[str, curves.Curve], title: str, path: pathlib.Path) -> pathlib.Path:
     """A panel for each family of algorithms, one algorithm in all panels."""
     others = tuple(name for name in found if not any(name in family for family in _FAMILIES.values()))
@@ -193,16 +195,14 @@ def draw(found: dict[str, curves.Curve], title: str, path: pathlib.Path) -> path
     panels = {family: names for family, names in panels.items() if names}
     styles = styles_of(set(found))
     rows = (len(panels) + 1) // 2
-    figure, axes = plt.subplots(rows, 2, figsize=(12, 0.6 + 3.8 * rows), sharex=True, sharey=True, squeeze=False)
+    figure, axes = plt.subplots(rows, 2, figsize=(14, 0.6 + 3.8 * rows), sharex=True, sharey=True, squeeze=False)
     for axis in axes.flat[len(panels) :]:
         axis.set_visible(False)
     for axis, (family, names) in zip(axes.flat, panels.items()):
         shown = names if _REFERENCE in names or _REFERENCE not in found else [_REFERENCE, *names]
-        draw_curves(axis, {name: found[name] for name in shown}, styles)
+        draw_curves(axis, {name: found[name] for name in shown}, styles, highlighted=len(shown))
         axis.set(title=family, ylabel="value gap (utility)")
-        axis.legend(fontsize=8, handlelength=4)
     figure.suptitle(title)
-    figure.tight_layout()
     return save(figure, path)
 
 

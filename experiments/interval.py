@@ -15,6 +15,7 @@ from matplotlib import ticker
 import tmdp_spiel as ts
 from experiments.sweep.binary import run_binary
 from experiments.sweep.drawing import save
+from tmdp_spiel.core import plotting
 
 _GAME = flags.DEFINE_string("game", "leduc", "kuhn, kuhn5, leduc, or any OpenSpiel game string.")
 _PLAYER = flags.DEFINE_integer("player", 0, "The player that learns.", lower_bound=0)
@@ -28,30 +29,38 @@ _SEED = flags.DEFINE_integer("seed", 0, "Seed of the learner and of the episodes
 _OUTPUT = flags.DEFINE_string("output", "results", "The folder for the picture.")
 
 
+@plotting.styled
 def draw(looks, exact: float | None, highest: float, title: str, delta: float, path: pathlib.Path) -> None:
     """The intervals as a band, cut off at `highest`, with the exact best response in it."""
     episodes = [look.episodes for look in looks]
     lower, upper = [look.lower for look in looks], [look.upper for look in looks]
     figure, panel = plt.subplots(figsize=(8, 4.2))
-    inside = f"a best response is in here ({1 - delta:.0%})"
-    panel.fill_between(episodes, lower, upper, color="#bcd4ee", lw=0, label=inside)
+    panel.fill_between(episodes, lower, upper, color="#0072B2", alpha=0.18, lw=0)
     for bound in (lower, upper):
-        panel.plot(episodes, bound, color="#1f5fa8", lw=1.6)
+        panel.plot(episodes, bound, color="#0072B2")
     if exact is not None:
-        panel.axhline(exact, color="#22303c", lw=1.3, ls="--", label="a best response, exactly")
+        panel.axhline(exact, color="black", lw=1.3, ls="--")
+        panel.annotate(
+            f"a best response, exactly {exact:+.2f}", (0.02, exact), (0, 4), xycoords=("axes fraction", "data"),
+            textcoords="offset points", fontsize=9,
+        )  # fmt: skip
+    middle = len(episodes) // 2
+    panel.annotate(
+        f"certified: no response wins more ({1 - delta:.0%})", (episodes[middle], upper[middle]), (8, 6),
+        textcoords="offset points", color="#0072B2", fontsize=9, va="bottom",
+    )  # fmt: skip
+    panel.annotate(
+        "certified: this response wins more", (episodes[middle], lower[middle]), (8, -6),
+        textcoords="offset points", color="#0072B2", fontsize=9, va="top",
+    )  # fmt: skip
     for bound, offset, side in ((upper, (6, 4), "bottom"), (lower, (6, -4), "top")):
         place = (episodes[-1], bound[-1])
         shown = f"{bound[-1]:+.2f}"
-        panel.annotate(shown, place, offset, textcoords="offset points", va=side, color="#1f5fa8")
+        panel.annotate(shown, place, offset, textcoords="offset points", va=side, color="#0072B2")
     panel.set(xscale="log", xlabel="episodes played", ylabel="won an episode", title=title)
     panel.set_ylim(top=highest)
     panel.xaxis.set_major_formatter(ticker.FuncFormatter(lambda number, _: f"{number:,.0f}"))
     panel.margins(x=0)
-    panel.grid(alpha=0.25)
-    for side in ("top", "right"):
-        panel.spines[side].set_visible(False)
-    panel.legend(frameon=False, loc="upper right")
-    figure.tight_layout()
     save(figure, path)
 
 

@@ -20,7 +20,7 @@ from experiments.sweep.binary import run_binary
 from experiments.sweep.drawing import save, styles_of
 from experiments.sweep.names import label
 from tmdp_spiel.algorithms.catalogue import catalogue, find_algorithm
-from tmdp_spiel.core import storage, validation
+from tmdp_spiel.core import plotting, storage, validation
 
 _GAME = flags.DEFINE_string("game", "leduc", "kuhn, kuhn5, leduc, or any OpenSpiel game string.")
 _EPISODES = flags.DEFINE_integer("episodes", 1_000_000, "Episodes of each run.", lower_bound=1)
@@ -60,24 +60,28 @@ def build(game, opponent, player: int) -> ts.TreeMDP:
     return mdp
 
 
+@plotting.styled
 def draw(traces: dict[tuple[int, str], ts.Trace], game_name: str, path: pathlib.Path) -> pathlib.Path:
     """One panel a player: value gap of the recommended policy and average regret, both against episodes."""
     players = sorted({player for player, _ in traces})
     styles = styles_of({name for _, name in traces})
-    figure, panels = plt.subplots(1, len(players), figsize=(5 * len(players), 3.6), sharey=True, squeeze=False)
+    figure, panels = plt.subplots(1, len(players), figsize=(7 * len(players), 4), sharey=True, squeeze=False)
+    ends: dict[int, list] = {player: [] for player in players}
     for (player, name), trace in traces.items():
         panel, line = panels[0][players.index(player)], styles[name][0]
         shown = trace.value_gap > 0
         for color, what, episode, values in (
             ("black", "value gap", trace.episode[shown], trace.value_gap[shown]),
-            ("tab:blue", "regret / episodes", trace.episode, trace.regret / trace.episode),
+            ("#0072B2", "regret / episodes", trace.episode, trace.regret / trace.episode),
         ):
-            panel.plot(episode, values, linestyle=line, color=color, label=f"{label(name)}: {what}")
+            panel.plot(episode, values, linestyle=line, color=color)
+            if len(values) and values[-1] > 0:
+                ends[player].append((episode[-1], values[-1], f"{label(name)}: {what}", color))
         panel.set(xscale="log", yscale="log", title=f"{game_name}, player {player}", xlabel="episodes")
-        panel.grid(alpha=0.3)
     panels[0][0].set_ylabel("utility")
-    panels[0][0].legend(fontsize=8)
-    figure.tight_layout()
+    for player, panel in zip(players, panels[0]):
+        panel.set_ylim(panel.get_ylim())
+        plotting.label_ends(panel, ends[player])
     return save(figure, path)
 
 

@@ -40,6 +40,7 @@ from tmdp_spiel.exploit.responders.portfolio import respond_with_portfolio
 from tmdp_spiel.exploit.saved import load_result
 from tmdp_spiel.exploit.stationarity import OpponentChangesWarning
 from tmdp_spiel.exploit.training_curve import training_curve
+from tmdp_spiel.exploit.training_monitor import TrainingMonitor
 from tmdp_spiel.openspiel import solvers as open_spiel_solvers
 from tmdp_spiel.openspiel.agents import agent
 from tmdp_spiel.openspiel.build import CannotEnumerateError, GameTooLargeError, build_infostate_tree, build_tree
@@ -98,6 +99,7 @@ __all__ = [
     "StrongEuler",
     "ThompsonTree",
     "Trace",
+    "TrainingMonitor",
     "TreeMDP",
     "UnprotectedSchedulerWarning",
     "__version__",

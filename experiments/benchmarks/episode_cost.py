@@ -13,6 +13,7 @@ import resource
 import sys
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import matplotlib
 import matplotlib.pyplot as plt
@@ -29,6 +30,7 @@ from experiments.sweep.drawing import save
 from experiments.sweep.names import label, player_name
 from experiments.sweep.result import Cost, Result
 from experiments.sweep.tables import markdown
+from tmdp_spiel.core import plotting
 from tmdp_spiel.planning import full_pass
 from tmdp_spiel.trees import traversal
 from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE
@@ -173,6 +175,7 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e6:.2f} us"
 
 
+@plotting.styled
 def draw(rows: list[Result[Cost]], path: pathlib.Path) -> None:
     """Cost against the number of states, both logarithmic; a line per algorithm, the dearest named first."""
     costs: dict[str, list[tuple[int, float]]] = {}
@@ -183,15 +186,16 @@ def draw(rows: list[Result[Cost]], path: pathlib.Path) -> None:
         if asked.algorithm not in _NOT_DRAWN:
             costs.setdefault(name_of(asked), []).append((states, row.outcome.seconds * 1e6))
     figure, axes = plt.subplots(figsize=(9, 6.5))
+    ends: list[tuple[float, float, str, Any]] = []
     for at, (name, points) in enumerate(sorted(costs.items(), key=lambda each: -max(each[1])[1])):
         style = dict(linewidth=3, color="black") if name == PLAIN_PASS else dict(marker=_MARKS[at % len(_MARKS)])
-        axes.plot(*zip(*sorted(points)), label=name, linestyle=("-", "--", "-.", ":")[at % 4], **style)
+        [line] = axes.plot(*zip(*sorted(points)), linestyle=("-", "--", "-.", ":")[at % 4], **style)
+        ends.append((*max(points), name, line.get_color()))
     axes.set(xscale="log", yscale="log", xlabel="states of the tree", ylabel="microseconds an episode (processor time)")
     axes.set_xticks(list(games), [f"{states:,}\n{name}" for states, name in games.items()], fontsize=8)
     axes.minorticks_off()
-    axes.grid(alpha=0.3)
-    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=4, frameon=False)
-    figure.tight_layout()
+    axes.set_ylim(axes.get_ylim())
+    plotting.label_ends(axes, ends)
     save(figure, path)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from experiments.sweep.curves import Curve
 from experiments.sweep.names import label
+from tmdp_spiel.core import plotting
 
 # line, marker, colour: every marker occurs once.
 _STYLES = {
@@ -26,6 +27,7 @@ _STYLES = {
 _OTHER_COLOURS = ("0.3", "#332288", "#117733", "#999933", "#aa4499", "#44aa99", "#661100", "0.55")
 _OTHER_STYLES = tuple(((0, (2 + at, 2)), marker, _OTHER_COLOURS[at]) for at, marker in enumerate("p8H1234x"))
 _BARS_PER_CURVE = 7
+_GREY = "0.75"
 _SMALLEST_SHARE = 1e-5  # of the panel's largest value: what is drawn for a mean of exactly zero
 
 
@@ -35,17 +37,26 @@ def styles_of(algorithms: set[str]) -> dict:
     return _STYLES | {name: _OTHER_STYLES[at % len(_OTHER_STYLES)] for at, name in enumerate(others)}
 
 
-def draw_curves(axis, found: dict[str, Curve], styles: dict) -> None:
-    """Means against episodes, both logarithmic; error bars of one standard error at a few markers."""
+def draw_curves(axis, found: dict[str, Curve], styles: dict, highlighted: int = 5) -> None:
+    """Means against episodes, both logarithmic; error bars of one standard error at a few markers.
+
+    highlighted: how many curves, the smallest at the end, have a style and a label; the others are thin and grey.
+    """
     axis.set(xlabel="episodes", xscale="log", yscale="log")
     if not found:
         axis.text(0.5, 0.5, "no stored runs", ha="center", va="center", transform=axis.transAxes, color="0.4")
         return
     floor = _SMALLEST_SHARE * max(curve.mean.max() for curve in found.values())
-    for at, (algorithm, curve) in enumerate(found.items()):
-        line, marker, colour = styles[algorithm]
+    best = sorted(found, key=lambda name: found[name].mean[-1])[:highlighted]
+    ends = []
+    for algorithm, curve in found.items():
+        if algorithm not in best:
+            axis.plot(curve.episode, np.maximum(curve.mean, floor), color=_GREY, linewidth=0.9, zorder=1)
+    for at, algorithm in enumerate(best):
+        curve, (line, marker, colour) = found[algorithm], styles[algorithm]
         mean = np.maximum(curve.mean, floor)
-        marked = _marked(curve, at / len(found))
+        ends.append((curve.episode[-1], mean[-1], label(algorithm), colour))
+        marked = _marked(curve, at / len(best))
         axis.plot(
             curve.episode,
             mean,
@@ -56,7 +67,6 @@ def draw_curves(axis, found: dict[str, Curve], styles: dict) -> None:
             markevery=marked,
             markersize=6,
             markerfacecolor="white",
-            label=label(algorithm),
         )
         error = np.nan_to_num(curve.error[marked])
         below = np.minimum(error, mean[marked] - floor)
@@ -70,7 +80,8 @@ def draw_curves(axis, found: dict[str, Curve], styles: dict) -> None:
         )
     first, last = (max(curve.episode[end] for curve in found.values()) for end in (0, -1))
     axis.set_xlim(0.8 * first, 1.25 * last)
-    axis.grid(alpha=0.25)
+    axis.set_ylim(axis.get_ylim())  # labels must not move them
+    plotting.label_ends(axis, ends)
 
 
 def _marked(curve: Curve, shift: float) -> list[int]:

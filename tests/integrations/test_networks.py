@@ -106,3 +106,23 @@ def test_cleanrl_agents_by_their_actor_and_its_q_networks_by_their_values():
     assert found.nash_conv.exact == pytest.approx(exact_nash_conv(KUHN, asked, greedy), abs=1e-5)
     with pytest.raises(ValueError, match="information states of size 30 and observations of size 16"):
         ts.exploit("leduc_poker", agent, **SETTINGS)
+
+
+def test_a_size_that_does_not_fit_is_named_with_those_of_the_game():
+    torch = pytest.importorskip("torch")
+
+    class Hidden(torch.nn.Module):  # a module whose input size cannot be known before it is asked
+        def __init__(self, inputs, outputs):
+            super().__init__()
+            self.body = torch.nn.Linear(inputs, outputs)
+
+        def forward(self, x):
+            return self.body(x.flatten(1))
+
+    tensors = "kuhn_poker has information states of size 11 and observations of size 7"
+    with pytest.raises(ValueError, match=f"first linear layer has 30 inputs.*{tensors}"):
+        ts.exploit("kuhn", Hidden(30, 2), **SETTINGS)
+    with pytest.raises(ValueError, match=f"answers 3 numbers at a state, .* has 2 actions.*{tensors}"):
+        ts.exploit("kuhn", Hidden(11, 3), **SETTINGS)
+    with pytest.raises(ValueError, match=r"answers 3 numbers at a state, .* has 2 actions"):
+        ts.exploit("kuhn", ts.adapters.Network(lambda given: np.zeros((len(given), 3))), **SETTINGS)

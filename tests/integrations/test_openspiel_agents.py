@@ -76,3 +76,40 @@ def test_an_evaluator_of_alphazero_is_judged_by_its_prior():
     assert found.opponent == "Evaluator" and not found.black_box
     expected = exact_nash_conv(KUHN, lambda state: [1.0, 2.0], lambda given: np.array(given) / sum(given))
     assert found.nash_conv.exact == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("api", ["nnx", "linen"])
+def test_openspiels_alphazero(api):
+    """The real evaluator, and a search with it."""
+    pytest.importorskip("orbax.checkpoint")
+    evaluator = pytest.importorskip("open_spiel.python.algorithms.alpha_zero.evaluator")
+    from open_spiel.python.algorithms.alpha_zero import utils
+
+    model = utils.api_selector(api).Model.build_model(
+        "mlp", KUHN.observation_tensor_shape(), KUHN.num_distinct_actions(),
+        nn_width=8, nn_depth=1, weight_decay=1e-4, learning_rate=0.01, path=None,
+    )  # fmt: skip
+    found = ts.exploit("kuhn", evaluator.AlphaZeroEvaluator(KUHN, model), **SETTINGS)
+    assert found.opponent == "AlphaZeroEvaluator" and not found.black_box
+
+    def asked(state):
+        return model.inference(np.array(state.observation_tensor()), np.array(state.legal_actions_mask()))[1]
+
+    expected = exact_nash_conv(KUHN, asked, lambda given: given / given.sum())
+    assert found.nash_conv.exact == pytest.approx(expected, abs=1e-5)
+
+
+def test_alphazero_with_search():
+    evaluator = pytest.importorskip("open_spiel.python.algorithms.alpha_zero.evaluator")
+    import pyspiel
+    from open_spiel.python.algorithms import mcts
+    from open_spiel.python.algorithms.alpha_zero import utils
+
+    game = pyspiel.load_game("tic_tac_toe")
+    model = utils.api_selector("nnx").Model.build_model(
+        "mlp", game.observation_tensor_shape(), game.num_distinct_actions(),
+        nn_width=8, nn_depth=1, weight_decay=1e-4, learning_rate=0.01, path=None,
+    )  # fmt: skip
+    bot = mcts.MCTSBot(game, 1.0, 2, evaluator.AlphaZeroEvaluator(game, model), random_state=np.random.RandomState(0))
+    found = ts.exploit(game, bot, player=1, episodes=100, max_nodes=100, responder="tree", **SETTINGS)
+    assert found.black_box and -1 <= found.lower <= found.upper <= 1 and not found.seats[1].failures

@@ -1,5 +1,8 @@
 """RLCard's agents: they see what RLCard's own environment would show them."""
 
+import pathlib
+import re
+
 import numpy as np
 import pyspiel
 import pytest
@@ -104,3 +107,11 @@ def test_a_rule_is_played_against_as_a_black_box():
 def test_another_game_is_refused():
     with pytest.raises(ValueError, match="RandomAgent is an agent of RLCard, whose games differ from leduc_poker"):
         ts.exploit("leduc_poker", agents.RandomAgent(num_actions=4), **SETTINGS)
+
+
+def test_the_example_of_the_documentation_runs(capsys):
+    page = (pathlib.Path(ts.__file__).parents[1] / "docs" / "agents.md").read_text(encoding="utf-8")
+    example = re.search(r"^## RLCard\n.*?^```\n(.*?)^```", page, re.DOTALL | re.MULTILINE)[1]
+    assert "models.load" in example
+    exec(compile("import tmdp_spiel as ts\n" + example, "docs/agents.md", "exec"), {})
+    assert "exploitability" in capsys.readouterr().out

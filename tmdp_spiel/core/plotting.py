@@ -2,7 +2,26 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.resources
+from collections.abc import Callable
+from typing import Any
+
+_STYLE = importlib.resources.files("tmdp_spiel.core") / "tmdp.mplstyle"
+_LINE = 0.065  # the height of a label as a share of the axes
+
+
+def styled(draw: Callable) -> Callable:
+    """A function that draws, in the project's style."""
+
+    @functools.wraps(draw)
+    def wrapper(*arguments: Any, **options: Any):
+        import matplotlib.style
+
+        with matplotlib.style.context(str(_STYLE)):
+            return draw(*arguments, **options)
+
+    return wrapper
 
 
 def new_figure(columns: int = 1, rows: int = 1, width: float = 5.6, height: float = 3.6):
@@ -13,7 +32,7 @@ def new_figure(columns: int = 1, rows: int = 1, width: float = 5.6, height: floa
     import matplotlib.style
     from matplotlib.figure import Figure
 
-    with matplotlib.style.context(str(importlib.resources.files("tmdp_spiel.core") / "tmdp.mplstyle")):
+    with matplotlib.style.context(str(_STYLE)):
         figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
         return figure, figure.subplots(rows, columns, squeeze=False)
 
@@ -21,3 +40,23 @@ def new_figure(columns: int = 1, rows: int = 1, width: float = 5.6, height: floa
 def label_end(axes, x: float, y: float, words: str, colour: str) -> None:
     """Writes beside the end of a curve what it is."""
     axes.annotate(words, (x, y), xytext=(5, 0), textcoords="offset points", color=colour, va="center", fontsize=9)
+
+
+def label_ends(axes, ends: list[tuple[float, float, str, Any]]) -> None:
+    """Labels for several curves right of the axes, at the heights of their ends but without overlaps.
+
+    ends: for each curve the end (x, y) in data coordinates, the words and the colour. The axes' limits are final.
+    """
+    heights = [axes.transAxes.inverted().transform(axes.transData.transform((x, y)))[1] for x, y, _, _ in ends]
+    order = sorted(range(len(ends)), key=heights.__getitem__)
+    places: list[float] = []
+    for at in order:
+        places.append(max(heights[at], places[-1] + _LINE) if places else max(heights[at], 0.0))
+    for at in range(len(places) - 1, -1, -1):
+        places[at] = min(places[at], 1.0 if at == len(places) - 1 else places[at + 1] - _LINE)
+    for place, at in zip(places, order):
+        x, y, words, colour = ends[at]
+        axes.annotate(
+            words, (x, y), xytext=(1.03, place), textcoords="axes fraction", color=colour, va="center",
+            fontsize=9, arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.6}, annotation_clip=False,
+        )  # fmt: skip

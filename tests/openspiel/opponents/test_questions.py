@@ -3,6 +3,7 @@
 import http.server
 import json
 import pickle
+import socket
 import sys
 import textwrap
 import threading
@@ -127,8 +128,9 @@ def test_failed_episodes_count_as_the_worst_and_the_process_is_started_again(pro
 
 def test_a_process_that_never_answers_is_given_up(process, tmp_path):
     bot = process("sys.exit(3)", restarts=2, log=tmp_path / "texts")
-    with pytest.raises(ts.OpponentError):
+    with pytest.raises(ts.OpponentError, match="episodes, which is too often to continue") as caught:
         ts.exploit("kuhn", bot, on_error="skip", **SETTINGS)
+    assert "on_error" not in str(caught.value) and str(caught.value).endswith("Mend the opponent")
     assert len((tmp_path / "texts").read_text(encoding="utf-8").splitlines()) == 3  # then it is not asked again
     with pytest.raises(questions.AnswerError, match=r"given up after 3 failures in a row \(restarts=2\)"):
         bot.step(after(0, 1))
@@ -280,6 +282,14 @@ def test_an_acpc_player_is_judged_as_the_same_bot_in_python(player, tmp_path):
         first, second = cards.split("|")
         assert position == "1" and second and bool(first) == (betting in ("cc", "rc", "crc"))
     assert {line.split(":")[3] for line in seen} >= {"c", "cr", "crc", "crf", "rc"}
+
+
+def test_lines_to_an_acpc_player_are_not_delayed(player):
+    bot = player()
+    bot.restart()
+    bot.step(after(0, 1, game=POKER))
+    connected = questions._SESSIONS[bot].connection._socket
+    assert connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_acpc_raises_with_their_size():

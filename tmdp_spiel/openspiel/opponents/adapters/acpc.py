@@ -114,6 +114,8 @@ class _Dealer(_Connection):
                     self._process.close()
                     ended = f"ended with code {code}{self._process.complaints()}" if code is not None else "did not"
                     raise AnswerError(f"{self._name!r} {ended} before it connected ({timeout:g} s)") from None
+        # Two lines one after the other would else wait for the player's delayed acknowledgement, about 40 ms.
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._received = b""
         version = self._line(timeout)
         if not version.startswith(_VERSION):

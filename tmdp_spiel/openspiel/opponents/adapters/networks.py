@@ -42,6 +42,7 @@ class Network:
         with_mask: whether it is called with the masks of legal actions as its second argument.
         input_shape: the shape that it takes, without the batch; None if that is not known.
         one_by_one: whether it takes only batches of one state.
+        first_layer: the inputs of the first linear layer, for error messages; None if that is not known.
     """
 
     function: Callable
@@ -51,6 +52,7 @@ class Network:
     input_shape: tuple[int, ...] | None = None
     one_by_one: bool = False
     name: str = ""
+    first_layer: int | None = None
 
     def __post_init__(self):
         self.name = self.name or bot_name(self.function)
@@ -87,7 +89,7 @@ def is_torch_module(source) -> bool:
 
 def is_network(source) -> bool:
     """Whether it is a Network, or an object of a known library that becomes one."""
-    return isinstance(source, Network) or _is_sb3(source) or _is_flax(source) or is_torch_module(source)
+    return isinstance(source, Network) or is_sb3_model(source) or _is_flax(source) or is_torch_module(source)
 
 
 def is_network_file(path: str) -> bool:
@@ -106,7 +108,7 @@ def as_network(source) -> Network:
         return source
     if isinstance(source, (str, pathlib.Path)):
         return _onnx_network(str(source)) if str(source).endswith(".onnx") else _torchscript_network(str(source))
-    if _is_sb3(source):
+    if is_sb3_model(source):
         return _sb3_network(source)
     return Network(source) if _is_flax(source) else torch_network(source)
 
@@ -132,7 +134,9 @@ def torch_network(module, outputs: str = "logits") -> Network:
 
     first = next(iter(module), None) if isinstance(module, torch.nn.Sequential) else module
     size = first.in_features if isinstance(first, torch.nn.Linear) else None
-    return Network(function, outputs, input_shape=None if size is None else (size,), name=bot_name(module))
+    linear = next((each.in_features for each in module.modules() if isinstance(each, torch.nn.Linear)), None)
+    shape = None if size is None else (size,)
+    return Network(function, outputs, input_shape=shape, name=bot_name(module), first_layer=linear)
 
 
 @contextlib.contextmanager
@@ -186,7 +190,8 @@ def _is_flax(source) -> bool:
     return nnx is not None and isinstance(source, nnx.Module) and callable(source)
 
 
-def _is_sb3(source) -> bool:
+def is_sb3_model(source) -> bool:
+    """Whether it is a model of Stable-Baselines3; the library is not imported to find out."""
     base = sys.modules.get("stable_baselines3.common.base_class")
     return base is not None and isinstance(source, base.BaseAlgorithm)
 
@@ -285,16 +290,19 @@ class _Encoder:
                 if network.outputs != "actions":
                     self._check(game, answer)
                 return
+        size = network.first_layer
+        takes = "" if size is None else f" (its first linear layer has {size} inputs)"
         raise ValueError(
-            f"the network {network.name} takes none of the inputs that there are: {told_shapes(game)} It said: "
+            f"the network {network.name}{takes} takes none of the inputs that there are: {told_shapes(game)} It said: "
             + "; ".join(dict.fromkeys(failures))
         )
 
     def _check(self, game: pyspiel.Game, answer: np.ndarray) -> None:
         if answer.size != self._actions:
             raise ValueError(
-                f"the network {self.network.name} answers {answer.size} numbers at a state; {game_title(game)} has "
-                f"{self._actions} actions, and a network that plays it answers one number for each"
+                f"the network {self.network.name} answers {answer.size} numbers at a state, given its "
+                f"{_WORDS[self.tensor].removesuffix('s')} of size {math.prod(self._shape)}; {game_title(game)} has "
+                f"{self._actions} actions, and a network that plays it answers one number for each. {told_shapes(game)}"
             )
 
     def batch(self, tensors: np.ndarray, *masks: np.ndarray) -> np.ndarray:
