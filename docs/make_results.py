@@ -213,7 +213,7 @@ def problem(asked: dict) -> str:
 def games_table(episodes: int) -> str:
     """Mean value gaps on other games; the rank of the default learner among all."""
     found: dict = collections.defaultdict(lambda: collections.defaultdict(list))
-    for run in stored_runs("ranks"):
+    for run in stored_runs("compare"):
         at = int(np.searchsorted(run["outcome"]["episode"], episodes, side="right")) - 1
         found[problem(run["configuration"])][run["configuration"]["algorithm"]].append(run["outcome"]["value_gap"][at])
     algorithms = sorted({name for of in found.values() for name in of}, key=lambda name: (name != DEFAULT, label(name)))

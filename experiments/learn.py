@@ -31,7 +31,7 @@ flags.declare_key_flag("output")
 flags.declare_key_flag("iterations")
 
 
-def warm_up(mdp: ts.TreeMDP) -> None:
+def compile_ahead(mdp: ts.TreeMDP) -> None:
     """Compiles what is not compiled yet, so that the speeds shown are of learning."""
     for learner in learners(mdp.tree).values():
         ts.run(learner, mdp, 100)
@@ -101,7 +101,7 @@ def main() -> None:
     )
     environments = {player: build(game, opponent, player) for player in range(game.num_players())}
 
-    warm_up(environments[0])
+    compile_ahead(environments[0])
     print(f"\n{'player':<8}{'learner':<22}{'learned value':>14}{'best response':>15}{'gap':>11}{'episodes / s':>15}")
     traces = {}
     for player, mdp in environments.items():

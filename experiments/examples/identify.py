@@ -32,7 +32,7 @@ def main(_):
     seconds, ended = time.process_time() - started, "" if learner.stopped else ", interrupted before it was certain"
     print(f"{type(learner).__name__}: {learner.episodes:,} episodes, {seconds:.1f} s of processor time{ended}")
     print(f"the answer is truly worth {trace.value_gap[-1]:.6f} less than a best response, in utility units;", end=" ")
-    print(f"epsilon is {_EPSILON.value * mdp.tree.utility_range:g}")
+    print(f"epsilon is {mdp.tree.to_utility_difference(_EPSILON.value):g}")
 
 
 if __name__ == "__main__":

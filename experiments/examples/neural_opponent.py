@@ -32,7 +32,7 @@ def main(_):
         learner, start = ts.UCT(table.tree), time.perf_counter()
         table.play(learner, _EPISODES.value)
         rate = _EPISODES.value / (time.perf_counter() - start)
-        won = table.tree.min_utility + table.tree.utility_range * table.measure(learner.recommend(), 1_000).mean()
+        won = table.tree.to_utility(table.measure(learner.recommend(), 1_000).mean())
         print(f"{in_flight:>4} in flight: {rate:>8,.0f} episodes a second; the response wins {won:+.3f} on average")
 
 

@@ -13,7 +13,7 @@ import tmdp_spiel as ts
 from experiments.sweep.configuration import Configuration, Problem, measured_at
 from experiments.sweep.result import Environment, Learning, Limit, Result, Stopping
 from tmdp_spiel.algorithms.catalogue import catalogue, find_algorithm
-from tmdp_spiel.bounds.characteristic_time.limit import reference_limit
+from tmdp_spiel.bounds.characteristic_time.limit import asymptotic_sample_complexity
 from tmdp_spiel.openspiel import solvers
 
 _PIECE = 2**14  # episodes between two moments at which a worker can notice that it is not needed any more
@@ -69,7 +69,7 @@ def _stop(configuration: Configuration, mdp: ts.TreeMDP) -> tuple[Stopping, list
 
 
 def _limit(configuration: Configuration, mdp: ts.TreeMDP) -> tuple[Limit, list[float]]:
-    return Limit(**reference_limit(mdp, **configuration.hyper_parameters)._asdict()), []
+    return Limit(**asymptotic_sample_complexity(mdp, **configuration.hyper_parameters)._asdict()), []
 
 
 _EXPERIMENTS: dict = {"learning": _learn, "stopping": _stop, "limit": _limit}

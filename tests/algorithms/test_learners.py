@@ -77,7 +77,7 @@ def test_a_recommendation_is_measured_against_the_environment_that_is_asked_for(
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_goes_on_identically_after_pickling(name, mdp_of):
+def test_resumes_identically_after_pickling(name, mdp_of):
     check_pickling(lambda tree, seed: make(name, tree, seed), mdp_of("kuhn", 1), 400)
 
 

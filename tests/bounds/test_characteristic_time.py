@@ -3,7 +3,7 @@ import pytest
 import scipy.optimize
 
 import tmdp_spiel as ts
-from tests.reference import cheapest_alternatives as twin
+from tests.reference import cheapest_alternatives as reference
 from tmdp_spiel.bounds.characteristic_time import all_alternatives, cheapest_alternative, limit as module
 
 
@@ -71,7 +71,7 @@ def test_two_coins_are_those_of_the_textbook():
 def test_kuhn(player, tolerance, known, mdp_of):
     game = ts.load_game("kuhn")
     mdp = ts.build_tree(game, player, ts.equilibrium(game))
-    low, high, for_every_answer = module.reference_limit(mdp, tolerance, tolerance)
+    low, high, for_every_answer = module.asymptotic_sample_complexity(mdp, tolerance, tolerance)
     assert for_every_answer and low <= high <= 1.0101 * low
     assert low * 0.99 <= known <= high * 1.01
 
@@ -79,7 +79,7 @@ def test_kuhn(player, tolerance, known, mdp_of):
 @pytest.mark.parametrize("seed", range(5))
 def test_steps_on_the_tree_find_what_dense_ones_do(seed):
     mdp, signs, _, reach = random_problem(seed)
-    expected = twin.least_costs(mdp, reach, signs, 0.1)
+    expected = reference.least_costs(mdp, reach, signs, 0.1)
     found = [cheapest_alternative.least_cost(mdp.tree.links, mdp.chances, reach, each, 0.1) for each in signs]
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
 
@@ -140,17 +140,17 @@ def test_searching_for_rivals_is_a_bracket_for_the_best_response(mdp_of, monkeyp
     assert np.array_equal(found.answer, answer)
     assert found.lower <= listed.upper and listed.lower <= found.upper
     assert found.upper <= 1.2 * found.lower
-    assert not module.reference_limit(mdp, 0.1, 0.1, steps=2).for_every_answer
+    assert not module.asymptotic_sample_complexity(mdp, 0.1, 0.1, steps=2).for_every_answer
 
 
 def test_wrong_deltas_are_refused():
     with pytest.raises(ValueError, match="delta must lie"):
-        module.reference_limit(two_coins(0.6, 0.4), 0.05, 0.7)
+        module.asymptotic_sample_complexity(two_coins(0.6, 0.4), 0.05, 0.7)
 
 
 def test_leduc_has_bounds_after_a_few_plans(mdp_of):
     """Wide after so few; that at least comes to 0 where no alternative was found, as for large epsilons."""
-    low, high, for_every_answer = module.reference_limit(mdp_of("leduc", 1), 0.05, 0.05, steps=3)
+    low, high, for_every_answer = module.asymptotic_sample_complexity(mdp_of("leduc", 1), 0.05, 0.05, steps=3)
     assert 0 < low < high < np.inf and not for_every_answer
-    low, high, _ = module.reference_limit(mdp_of("leduc", 1), 0.4, 0.05, steps=2)
+    low, high, _ = module.asymptotic_sample_complexity(mdp_of("leduc", 1), 0.4, 0.05, steps=2)
     assert 0 <= low < high < np.inf

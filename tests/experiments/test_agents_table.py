@@ -30,7 +30,7 @@ def test_every_file_is_a_row_and_takes_the_tensors_of_its_game():
 
 
 class NetworkPolicy(policy_lib.Policy):
-    """The network of a file, layer by layer at one state: the slow twin."""
+    """The network of a file, layer by layer at one state: the slow reference."""
 
     def __init__(self, game, file):
         super().__init__(game, [0, 1])

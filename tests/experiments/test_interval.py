@@ -29,7 +29,7 @@ def test_the_command_prints_intervals_that_shrink_around_the_exact_value_and_dra
 
 
 @pytest.mark.slow
-def test_a_wrong_game_is_told_so():
+def test_an_unknown_game_is_refused():
     command = [sys.executable, "-m", "experiments.interval", "--game=kuhnn"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 1 and "no game is called 'kuhnn'" in done.stderr and "Traceback" not in done.stderr

@@ -161,7 +161,7 @@ def test_an_archive_with_other_numbers_in_it_is_refused(tmp_path):
         archive.unpack(path)
 
 
-@pytest.mark.parametrize("name", ["learning", "ranks", "responders", "stopping"])
+@pytest.mark.parametrize("name", ["learning", "compare", "responders", "stopping"])
 def test_the_shipped_archives_are_read_and_written_again_to_the_same_text(tmp_path, name):
     path = pathlib.Path(__file__).parents[2] / "docs" / "runs" / f"{name}.jsonl.xz"
     runs = archive.unpack(path)

@@ -178,7 +178,7 @@ def test_stops_at_the_target_and_reports(tmp_path):
     assert reports[-1][1] <= 0.01 < reports[-2][1]
 
 
-def test_two_solvers_on_one_checkpoint_are_told_so(tmp_path):
+def test_two_solvers_on_one_checkpoint_are_refused(tmp_path):
     _, solver = solved(SMALL, 2)
     in_use = pytest.raises(storage.InUseError, match="checkpoint.npz is in use by process")
     with storage.locked(tmp_path / "checkpoint.npz"), in_use:

@@ -12,7 +12,7 @@ from open_spiel.python import policy as policy_lib
 from open_spiel.python.bots import policy as policy_bot
 
 import tmdp_spiel as ts
-from reference.plans import Twins
+from reference.plans import BothPlanners
 from tmdp_spiel.bounds import widths
 from tmdp_spiel.evaluation.evaluator import Evaluator
 from tmdp_spiel.games.rbt import cfr_plus, game as rbt, policy_file, tree as rbt_tree
@@ -195,11 +195,11 @@ def test_learners_are_measured_exactly(game, learner, tmp_path):
 def test_incremental_plans_equal_plain_passes(game, player, learner, settings):
     mdp = rbt_tree.build_tree_mdp(game, player, ts.equilibrium(game))
     learner = learner(mdp.tree, bound="simple", seed=3, **settings)
-    twins = Twins(mdp, learner.optimistic, learner.seed, learner._arms.estimates)
+    planners = BothPlanners(mdp, learner.optimistic, learner.seed, learner._arms.estimates)
     evaluator, rng = Evaluator(learner, mdp), np.random.default_rng(3)
     for episodes in (200, 3000):
         evaluator.play(rng, episodes)
-        twins.compare(widths.simple_beta(1, learner.episodes + 2, learner.c, learner.delta), learner.episodes)
+        planners.compare(widths.simple_beta(1, learner.episodes + 2, learner.c, learner.delta), learner.episodes)
 
 
 def test_a_tree_mdp_is_pickled_as_its_path(game):

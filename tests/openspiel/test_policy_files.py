@@ -45,7 +45,7 @@ def test_what_to_dict_gives_is_read(tmp_path):
 
 
 @pytest.mark.parametrize("made_for, used_with", [("leduc_poker", "leduc"), ("leduc", "leduc_poker")])
-def test_a_policy_for_the_other_leduc_is_told_so(tmp_path, made_for, used_with):
+def test_a_policy_for_the_other_leduc_is_refused_with_a_hint(tmp_path, made_for, used_with):
     game = ts.load_game(made_for)
     tree = ts.build_infostate_tree(game, 1)
     write_policy(tmp_path / "policy.json", tree, np.zeros(tree.num_states, np.int16))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tmdp_spiel as ts
-from reference.plans import Twins
+from reference.plans import BothPlanners
 from tmdp_spiel.planning import kinetic
 
 
@@ -13,21 +13,21 @@ from tmdp_spiel.planning import kinetic
 def test_every_episode_of_a_run_on_a_random_tree(seed, optimistic):
     rng = np.random.default_rng(seed)
     mdp = ts.random_tree_mdp(rng, max_states=30 * (seed + 1), first_states=1 + seed % 3, max_children=4)
-    twins = Twins(mdp, optimistic, seed)
+    planners = BothPlanners(mdp, optimistic, seed)
     for time in range(1500):
         lam = np.sqrt(0.2 * np.log((time + 1) / 0.05))
-        lead, second = twins.compare(lam, time)
+        lead, second = planners.compare(lam, time)
         through = second if second >= 0 and rng.random() < 0.4 else lead
-        twins.play(through, np.sqrt(0.2 * np.log((time + 2) / 0.05)), time, rng)
+        planners.play(through, np.sqrt(0.2 * np.log((time + 2) / 0.05)), time, rng)
 
 
 @pytest.mark.parametrize("player", [0, 1])
 def test_every_episode_of_a_run_on_leduc(player, leduc):
-    twins = Twins(ts.build_tree(leduc, player, ts.uniform(leduc)), False, player)
+    planners = BothPlanners(ts.build_tree(leduc, player, ts.uniform(leduc)), False, player)
     rng = np.random.default_rng(player)
     for time in range(1500):
-        lead, _ = twins.compare(np.sqrt(np.log((time + 1) / 0.05)), time)
-        twins.play(lead, np.sqrt(np.log((time + 2) / 0.05)), time, rng)
+        lead, _ = planners.compare(np.sqrt(np.log((time + 1) / 0.05)), time)
+        planners.play(lead, np.sqrt(np.log((time + 2) / 0.05)), time, rng)
 
 
 def test_a_lead_expires_as_lambda_grows():

@@ -1,1 +1,1 @@
-"""Slow, obvious twins of fast kernels, and what else tests share."""
+"""Slow, obvious references of fast kernels, and what else tests share."""

@@ -1,4 +1,4 @@
-"""The slow, obvious twins: every reduced policy listed, every definition written out."""
+"""The slow, obvious references: every reduced policy listed, every definition written out."""
 
 import itertools
 

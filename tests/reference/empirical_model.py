@@ -1,4 +1,4 @@
-"""The slow, obvious twin of model-based learners: every episode remembered, every bound from the leaves up."""
+"""The slow, obvious reference of model-based learners: every episode remembered, every bound from the leaves up."""
 
 import numpy as np
 
@@ -55,10 +55,10 @@ def best_values(mdp):
     return np.divide(values, reach, out=np.full(len(values), np.nan), where=reach > 0)
 
 
-def play(learner, mdp, rng, episodes, twin):
+def play(learner, mdp, rng, episodes, reference):
     for _ in range(episodes):
         if learner.stopped:
             return
         episode = mdp.sample(learner.plan(), rng)
         learner.learn(*episode)
-        twin.see(*episode)
+        reference.see(*episode)

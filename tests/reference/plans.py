@@ -8,7 +8,7 @@ from tmdp_spiel.trees import traversal
 from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE
 
 
-class Twins:
+class BothPlanners:
     """The same counts, planned for by a plain pass and incrementally."""
 
     def __init__(self, mdp, optimistic, seed, estimates=None):

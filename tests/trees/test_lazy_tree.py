@@ -10,7 +10,7 @@ from tmdp_spiel.trees import traversal
 from tmdp_spiel.trees.lazy_tree import OUTSIDE, ROOT, LazyTree
 
 
-class Twin:
+class ReferenceTree:
     """The same in plain Python."""
 
     def __init__(self):
@@ -38,30 +38,30 @@ def children(tree, sequence):
 
 
 def lazy_tree(seed, number, **options):
-    rng, tree, twin = np.random.default_rng(seed), LazyTree(**options), Twin()
+    rng, tree, reference = np.random.default_rng(seed), LazyTree(**options), ReferenceTree()
     for _ in range(number):
         sequence = int(rng.integers(tree.num_sequences + 1))
         string, legal = f"s{rng.integers(3)}", tuple(range(int(rng.integers(1, 5))))
-        assert tree.get_or_add(sequence, string, legal) == twin.get_or_add(sequence, string, legal)
+        assert tree.get_or_add(sequence, string, legal) == reference.get_or_add(sequence, string, legal)
         if rng.random() < 0.02:
-            assert tree.links.parent.tolist() == twin.parents  # linked now and then, as in play
-    return tree, twin
+            assert tree.links.parent.tolist() == reference.parents  # linked now and then, as in play
+    return tree, reference
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_a_tree_is_what_it_met(seed):
-    tree, twin = lazy_tree(seed, 3000)
-    assert tree.num_states == len(twin.parents) > 1000 and tree.sequence_end == twin.first[-1]
-    assert tree.first_sequence.tolist() == twin.first and tree.parent.tolist() == twin.parents
+    tree, reference = lazy_tree(seed, 3000)
+    assert tree.num_states == len(reference.parents) > 1000 and tree.sequence_end == reference.first[-1]
+    assert tree.first_sequence.tolist() == reference.first and tree.parent.tolist() == reference.parents
     for sequence in range(tree.sequence_end):
-        assert set(children(tree, sequence)) == twin.children(sequence)
+        assert set(children(tree, sequence)) == reference.children(sequence)
     for state in range(tree.num_states):
-        assert tuple(tree.legal_actions(state)) == twin.legal[state]
-        assert all(tree.state_of(j) == state for j in range(twin.first[state], twin.first[state + 1]))
-        assert tree.parent[state] < twin.first[state]
+        assert tuple(tree.legal_actions(state)) == reference.legal[state]
+        assert all(tree.state_of(j) == state for j in range(reference.first[state], reference.first[state + 1]))
+        assert tree.parent[state] < reference.first[state]
     assert tree.capacity.states >= tree.num_states and tree.capacity.sequences >= tree.sequence_end
-    assert tree.capacity.children >= max(len(twin.children(j)) for j in range(tree.sequence_end))
+    assert tree.capacity.children >= max(len(reference.children(j)) for j in range(tree.sequence_end))
 
 
 def test_finding_adds_nothing():

@@ -39,6 +39,10 @@ class OptimisticLearner(DeterministicLearner):
         self._upper = np.ones(tree.capacity.with_root)
         self._lower = np.zeros(tree.capacity.with_root if lower else 0)
 
+    def _recommend_at(self, states):
+        """The plan that it plays, for regret minimisers."""
+        return self._plan[states]
+
     @property
     def visits(self) -> np.ndarray:
         """The episodes through each sequence and through the root, tree.root."""

@@ -13,6 +13,7 @@ import typing
 import numba
 import numpy as np
 
+from tmdp_spiel.algorithms.empirical_model import state_visits
 from tmdp_spiel.algorithms.learner import Learner
 from tmdp_spiel.core.jit import kernel
 from tmdp_spiel.trees import traversal
@@ -20,7 +21,7 @@ from tmdp_spiel.trees.infostate_tree import InfostateTree
 from tmdp_spiel.trees.return_ranges import ranges_below
 from tmdp_spiel.trees.tree_mdp import TreeMDP, mixed_value, own_reach
 
-# Chosen on seeds from 1000, with Liar's dice and small starts of RBT beside the poker games; docs/identification.md.
+# Chosen on seeds from 1000, with Liar's dice and small starts of RBT beside poker games; docs/lab/identification.md.
 # None affects a guarantee.
 FIRST_LOOK = 16
 _GROWTH = 0.03  # of the episodes between looks
@@ -143,14 +144,6 @@ def max_cover(links):
             plan[j] /= width[state]
         widest = max(widest, width[state])
     return plan, widest
-
-
-@kernel
-def state_visits(links, visits, state):
-    total = 0
-    for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
-        total += visits[j]
-    return total
 
 
 @kernel

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import abc
 import collections
+import typing
 
 import numba
 import numpy as np
 
 from tmdp_spiel.algorithms import policy_bandit
+from tmdp_spiel.algorithms.learner import Learner
 from tmdp_spiel.bounds import widths
 from tmdp_spiel.core import validation
 from tmdp_spiel.core.jit import kernel
@@ -25,7 +28,42 @@ LUCBTMemory = collections.namedtuple(
 )
 
 
-class LUCBT(policy_bandit.PolicyBandit):
+class BatchLearner(Learner):
+    """Plays in batches: the empirically best policy, and then the other one with the largest upper bound.
+
+    _memory has the two policies, `first` and `second`, the `progress` of the batch and the `width` of the last one.
+    """
+
+    _memory: typing.Any
+
+    @abc.abstractmethod
+    def _prepare_batch(self) -> None:
+        """Works out the policies of the next batch, or decides to stop, unless that is done already."""
+
+    @abc.abstractmethod
+    def _whole(self, policy: policy_bandit.Policy) -> np.ndarray:
+        """A policy worked out where it can lead, as a plan."""
+
+    def plan(self) -> np.ndarray:
+        """The batch's policies in turn."""
+        self._prepare_batch()
+        return self._whole(self._memory.second if self._memory.progress[PLAYED] else self._memory.first)
+
+    @property
+    def stopped(self) -> bool:
+        self._prepare_batch()
+        return bool(self._memory.progress[STOPPED])
+
+    @property
+    def width(self) -> float:
+        """How far the rival's upper bound was above the best policy's lower one at the last batch; it ends at epsilon.
+
+        Infinite while something has never been played.
+        """
+        return float(self._memory.width[0])
+
+
+class LUCBT(policy_bandit.PolicyBandit, BatchLearner):
     """PAC identification with every policy an arm. See PolicyBandit for the parameters.
 
     epsilon, delta: the recommended policy is within epsilon of a best response, on the [0, 1] scale of returns, with
@@ -75,23 +113,8 @@ class LUCBT(policy_bandit.PolicyBandit):
             width=np.full(1, np.inf),
         )
 
-    def plan(self) -> np.ndarray:
-        """The batch's policies in turn: the empirically best one, and the other with the largest upper bound."""
+    def _prepare_batch(self):
         _prepare(self.tree.links, self._memory, self.episodes)
-        return self._whole(self._memory.second if self._memory.progress[PLAYED] else self._memory.first)
-
-    @property
-    def stopped(self) -> bool:
-        _prepare(self.tree.links, self._memory, self.episodes)
-        return bool(self._memory.progress[STOPPED])
-
-    @property
-    def width(self) -> float:
-        """How far the rival's upper bound was above the best policy's lower one at the last batch; it ends at epsilon.
-
-        Infinite while something has never been played.
-        """
-        return float(self._memory.width[0])
 
     def _update(self, ended_on, value):
         _observe(self.tree.links, self._memory, ended_on, value)

@@ -13,8 +13,7 @@ import collections
 import numba
 import numpy as np
 
-from tmdp_spiel.algorithms.learner import Learner
-from tmdp_spiel.algorithms.lucb_t import BATCH, PLANNED, PLAYED, STOPPED, next_policy
+from tmdp_spiel.algorithms.lucb_t import BATCH, PLANNED, PLAYED, STOPPED, BatchLearner, next_policy
 from tmdp_spiel.algorithms.policy_bandit import Policy, new_policy, policy_value
 from tmdp_spiel.bounds import widths
 from tmdp_spiel.core import validation
@@ -44,7 +43,7 @@ LUCBTUniformMemory = collections.namedtuple(
 )
 
 
-class LUCBTUniform(Learner):
+class LUCBTUniform(BatchLearner):
     """PAC identification; epsilon, delta, bound, c and union as for LUCBT. Memory grows with the episodes."""
 
     growing_arrays = ("at", "total")
@@ -109,10 +108,8 @@ class LUCBTUniform(Learner):
         """n(j) per sequence."""
         return self._memory.data.plays.copy()
 
-    def plan(self) -> np.ndarray:
-        """The batch's policies in turn: the empirically best one, and the other with the largest upper bound."""
+    def _prepare_batch(self):
         _prepare(self.tree.links, self._memory, self.episodes)
-        return self._whole(self._memory.second if self._memory.progress[PLAYED] else self._memory.first)
 
     def recommend(self) -> np.ndarray:
         """The empirically best policy, each judged on the first n(pi) outcomes of its endings."""
@@ -125,16 +122,6 @@ class LUCBTUniform(Learner):
         reached = policy.reached[: policy.number[0]]
         plan[reached] = policy.plan[reached]
         return plan
-
-    @property
-    def stopped(self) -> bool:
-        _prepare(self.tree.links, self._memory, self.episodes)
-        return bool(self._memory.progress[STOPPED])
-
-    @property
-    def width(self) -> float:
-        """As for LUCBT."""
-        return float(self._memory.width[0])
 
     def _update(self, ended_on, value):
         _observe(self.tree.links, self._memory, ended_on, value)

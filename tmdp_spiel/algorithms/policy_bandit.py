@@ -9,6 +9,7 @@ of docs/theory.md.
 from __future__ import annotations
 
 import collections
+import typing
 
 import numba
 import numpy as np
@@ -72,42 +73,10 @@ class PolicyBandit(Learner):
         self.estimator = validation.choice("estimator", estimator, ESTIMATORS)
         self.c = validation.positive("c", c)
         self.delta = validation.probability("delta", delta)
-        if baseline is None:
-            baseline = 0.0 if bound == "theory" else 0.5
-        self.adaptive = isinstance(baseline, str) and baseline == "adaptive"
-        if not self.adaptive and not (validation.is_number(baseline) and 0.0 <= baseline <= 1.0):
-            raise ValueError(f"baseline must be 'adaptive' or lie in [0, 1], the scale of returns, not {baseline!r}")
-        self.baseline = baseline if self.adaptive else float(baseline)
-        first_baseline = 0.5 if self.adaptive else self.baseline
-        if bound == "theory" and (self.adaptive or first_baseline != 0.0):
-            raise ValueError("the width of Theorem 1 (bound='theory') needs baseline=0; with bound='simple' it is free")
-        if bound == "theory" and estimator == "transitions":
-            raise ValueError(
-                "Theorem 1 (bound='theory') is not proven for estimator='transitions'; use estimator='counts', or "
-                "bound='simple', which carries no guarantee"
-            )
-        if self.adaptive and estimator == "transitions":
-            raise ValueError(
-                "estimator='transitions' does not depend on the baseline where it has data: give it a number"
-            )
         self.optimistic = bool(optimistic)
-        transitions = estimator == "transitions"
-        self._arms = Arms(
-            estimates=kinetic.new_estimates(tree, self.optimistic),
-            state_visits=np.zeros(tree.num_states if transitions else 0, np.int32),
-            sequence_visits=np.zeros(tree.num_sequences if transitions else 0, np.int32),
-            work=full_pass.new_workspace(*((tree.num_states, tree.num_sequences) if transitions else (0, 0))),
-            forced=np.full(tree.num_states, -1, PLAN_DTYPE),
-            stack=np.empty(tree.num_states, np.int32),
-            root_total=np.zeros(1),
-            optimistic=self.optimistic,
-            baseline=Baseline(
-                value=np.array([first_baseline]),
-                ended=np.zeros(tree.num_sequences + 1 if self.adaptive else 0, np.int32),
-                recent=np.zeros(3),
-            ),
-            seed=self.seed,
-        )
+        self.baseline = _checked_baseline(baseline, bound, estimator)
+        self.adaptive = self.baseline == "adaptive"
+        self._arms = _new_arms(tree, self.optimistic, self.baseline, estimator == "transitions", self.seed)
         self._recommended = new_policy(tree)
 
     @property
@@ -141,6 +110,47 @@ class PolicyBandit(Learner):
         reached = policy.reached[: policy.number[0]]
         plan[reached] = policy.plan[reached]
         return plan
+
+
+def _checked_baseline(baseline: typing.Any, bound: str, estimator: str) -> float | str:
+    """The baseline, or its default; an error where the bound or the estimator does not allow it."""
+    if baseline is None:
+        baseline = 0.0 if bound == "theory" else 0.5
+    adaptive = isinstance(baseline, str) and baseline == "adaptive"
+    if not adaptive and not (validation.is_number(baseline) and 0.0 <= baseline <= 1.0):
+        raise ValueError(f"baseline must be 'adaptive' or lie in [0, 1], the scale of returns, not {baseline!r}")
+    if bound == "theory" and baseline != 0.0:
+        raise ValueError("the width of Theorem 1 (bound='theory') needs baseline=0; with bound='simple' it is free")
+    if bound == "theory" and estimator == "transitions":
+        raise ValueError(
+            "Theorem 1 (bound='theory') is not proven for estimator='transitions'; use estimator='counts', or "
+            "bound='simple', which carries no guarantee"
+        )
+    if adaptive and estimator == "transitions":
+        raise ValueError("estimator='transitions' does not depend on the baseline where it has data: give it a number")
+    return baseline if adaptive else float(baseline)
+
+
+def _new_arms(tree: InfostateTree, optimistic: bool, baseline: float | str, transitions: bool, seed: int) -> Arms:
+    """Arms that were never played."""
+    states, sequences = (tree.num_states, tree.num_sequences) if transitions else (0, 0)
+    adaptive = baseline == "adaptive"
+    return Arms(
+        estimates=kinetic.new_estimates(tree, optimistic),
+        state_visits=np.zeros(states, np.int32),
+        sequence_visits=np.zeros(sequences, np.int32),
+        work=full_pass.new_workspace(states, sequences),
+        forced=np.full(tree.num_states, -1, PLAN_DTYPE),
+        stack=np.empty(tree.num_states, np.int32),
+        root_total=np.zeros(1),
+        optimistic=optimistic,
+        baseline=Baseline(
+            value=np.array([0.5 if adaptive else baseline]),
+            ended=np.zeros(tree.num_sequences + 1 if adaptive else 0, np.int32),
+            recent=np.zeros(3),
+        ),
+        seed=seed,
+    )
 
 
 @kernel

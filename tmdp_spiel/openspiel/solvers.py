@@ -22,6 +22,7 @@ import pyspiel
 from open_spiel.python import rl_agent_policy, rl_environment
 from open_spiel.python.algorithms import external_sampling_mccfr, outcome_sampling_mccfr
 
+from tmdp_spiel.core import validation
 from tmdp_spiel.evaluation.loop import GracefulInterrupt, chunks, progress_bar
 from tmdp_spiel.evaluation.run import Trace, log_spaced
 from tmdp_spiel.openspiel.build import build_tree
@@ -163,8 +164,7 @@ def run(
     """
     if name not in ALL_SOLVERS:
         raise ValueError(f"no solver is called {name!r}; there are: {', '.join(ALL_SOLVERS)}")
-    if isinstance(episodes, bool) or int(episodes) != episodes or episodes < 1:
-        raise ValueError(f"episodes must be a whole number of at least 1, not {episodes}")
+    episodes = validation.whole_number("episodes", episodes)
     best = problem.mdp.best_response()[0]
     rows, done, taken = [], 0, 0.0
     with _global_seed(seed), GracefulInterrupt() as interruption, progress_bar(name, None, progress) as bar:

@@ -221,6 +221,10 @@ class InfostateTree:
         """The difference of two utilities whose returns in [0, 1] differ by so much, such as a regret."""
         return self.utility_range * difference
 
+    def to_return_difference(self, difference: Amount) -> Amount:
+        """The difference of two returns in [0, 1] whose utilities differ by so much."""
+        return difference / self.utility_range
+
     def to_return(self, utility: float) -> float:
         """The return in [0, 1] of an episode that brought a utility."""
         value = self.utility_scale.to_return(utility)

@@ -21,6 +21,7 @@ import numba
 import numpy as np
 
 from tmdp_spiel.core import storage, validation
+from tmdp_spiel.trees import traversal
 from tmdp_spiel.trees.infostate_tree import Capacity, InfostateTree, string_with_actions
 from tmdp_spiel.trees.state_names import StateNames
 
@@ -388,14 +389,8 @@ def _link_states(arrays, first, parents, actions):
         arrays.followers[parent] += 1
         arrays.depth[state] = 1
         if parent != ROOT:
-            low, high = 0, state
-            while high - low > 1:
-                middle = (low + high) // 2
-                if arrays.first_sequence[middle] <= parent:
-                    low = middle
-                else:
-                    high = middle
-            arrays.depth[state] = arrays.depth[low] + 1
+            before = traversal.bisect_states(arrays.first_sequence, state, parent)
+            arrays.depth[state] = arrays.depth[before] + 1
         for j in range(arrays.first_sequence[state], arrays.first_sequence[state + 1]):
             arrays.first_child[j] = -1
             arrays.action[j] = actions[at]

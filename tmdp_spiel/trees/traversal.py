@@ -111,11 +111,17 @@ def is_first(links, state):
 
 @kernel
 def state_of(links, sequence):
-    """The state of a sequence, by bisection."""
-    low, high = 0, len(links.parent)
+    """The state of a sequence."""
+    return bisect_states(links.first_sequence, len(links.parent), sequence)
+
+
+@kernel
+def bisect_states(first_sequence, states, sequence):
+    """The state of a sequence, by bisection among the first `states` ones."""
+    low, high = 0, states
     while high - low > 1:
         middle = (low + high) // 2
-        if links.first_sequence[middle] <= sequence:
+        if first_sequence[middle] <= sequence:
             low = middle
         else:
             high = middle

@@ -9,17 +9,17 @@ from reference.empirical_model import Episodes, best_values, play
 def test_bounds_are_those_of_a_whole_pass(mdp_of):
     rng = np.random.default_rng(0)
     for mdp in [mdp_of("kuhn", 0), mdp_of("leduc", 1)] + [brute_force.random_mdp(rng) for _ in range(10)]:
-        learner, twin = ts.BPIUCRL(mdp.tree, delta=0.1, seed=2), Episodes(mdp.tree)
+        learner, reference = ts.BPIUCRL(mdp.tree, delta=0.1, seed=2), Episodes(mdp.tree)
         for _ in range(3):
-            play(learner, mdp, rng, 60, twin)
+            play(learner, mdp, rng, 60, reference)
 
             def bounds(j, state_upper, state_lower):
-                n = len(twin.after[j])
+                n = len(reference.after[j])
                 width = min(1, np.sqrt(0.5 * (np.log(1 / 0.1) + np.log(np.e * (1 + n))) / n))
-                upper = min(1, twin.followed_by(j, state_upper).mean() + width)
-                return upper, max(0, twin.followed_by(j, state_lower).mean() - width)
+                upper = min(1, reference.followed_by(j, state_upper).mean() + width)
+                return upper, max(0, reference.followed_by(j, state_lower).mean() - width)
 
-            upper, lower = twin.bottom_up(bounds)
+            upper, lower = reference.bottom_up(bounds)
             np.testing.assert_allclose(learner.upper, upper, atol=1e-12)
             np.testing.assert_allclose(learner.lower, lower, atol=1e-12)
             for plan, bound in ((learner.plan(), upper), (learner.recommend(), lower)):

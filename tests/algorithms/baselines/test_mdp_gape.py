@@ -7,13 +7,13 @@ from reference.empirical_model import Episodes, best_values, play
 from reference.kl_dual import dual
 
 
-def written_out_bounds(tree, twin, delta):
+def written_out_bounds(tree, reference, delta):
     followers = [len(range(*tree.first_child[j : j + 2])) + 2 * tree.can_end[j] for j in range(tree.num_sequences)]
     b = max([*followers, tree.first_child[0] + 2 * tree.root_can_end])
     log_confidence = np.log(3 * (b * tree.max_actions) ** tree.horizon / delta)
 
     def bounds(j, state_upper, state_lower):
-        after, root = twin.after[j], j == tree.num_sequences
+        after, root = reference.after[j], j == tree.num_sequences
         n = len(after)
         beta = log_confidence + ((b - 1) * (1 + np.log(1 + n / (b - 1))) if b > 1 else 0)
         children = range(tree.first_child[0]) if root else range(*tree.first_child[j : j + 2])
@@ -33,9 +33,9 @@ def test_bounds_are_those_of_a_whole_pass_and_play_is_that_of_ugape(mdp_of):
     rng = np.random.default_rng(0)
     for mdp in [mdp_of("kuhn", 0), mdp_of("leduc", 1)] + [brute_force.random_mdp(rng) for _ in range(10)]:
         tree = mdp.tree
-        learner, twin = ts.MDPGapE(tree, delta=0.1, seed=2), Episodes(tree)
-        play(learner, mdp, rng, 150, twin)
-        upper, lower = twin.bottom_up(written_out_bounds(tree, twin, 0.1))
+        learner, reference = ts.MDPGapE(tree, delta=0.1, seed=2), Episodes(tree)
+        play(learner, mdp, rng, 150, reference)
+        upper, lower = reference.bottom_up(written_out_bounds(tree, reference, 0.1))
         np.testing.assert_allclose(learner.upper, upper, atol=1e-8)
         np.testing.assert_allclose(learner.lower, lower, atol=1e-8)
         for state in range(tree.num_states):

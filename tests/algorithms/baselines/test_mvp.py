@@ -8,16 +8,16 @@ from reference.empirical_model import Episodes, play
 def test_bounds_are_those_of_a_whole_pass_over_the_model_of_the_last_doubling(mdp_of):
     rng = np.random.default_rng(0)
     for mdp in [mdp_of("kuhn", 0), mdp_of("leduc", 1)] + [brute_force.random_mdp(rng) for _ in range(10)]:
-        learner, twin = ts.MVP(mdp.tree, c1=0.1, c3=0.05, delta=0.1, seed=2), Episodes(mdp.tree)
-        play(learner, mdp, rng, 300, twin)
+        learner, reference = ts.MVP(mdp.tree, c1=0.1, c3=0.05, delta=0.1, seed=2), Episodes(mdp.tree)
+        play(learner, mdp, rng, 300, reference)
         iota = np.log(mdp.tree.num_sequences / 0.1)
 
         def bounds(j, state_upper, state_lower):
-            n = 2 ** int(np.log2(len(twin.after[j])))
-            followed = twin.followed_by(j, state_upper, n)
+            n = 2 ** int(np.log2(len(reference.after[j])))
+            followed = reference.followed_by(j, state_upper, n)
             return min(1, followed.mean() + 0.1 * np.sqrt(followed.var() * iota / n) + 0.05 * iota / n), 0
 
-        upper, _ = twin.bottom_up(bounds, with_root=False)
+        upper, _ = reference.bottom_up(bounds, with_root=False)
         np.testing.assert_allclose(learner.upper[:-1], upper[:-1], atol=1e-10)
 
 

@@ -6,13 +6,13 @@ from reference import brute_force
 from reference.empirical_model import Episodes, best_values, play
 
 
-def written_out_bounds(tree, twin, variant, c, delta):
+def written_out_bounds(tree, reference, variant, c, delta):
     sequences = tree.num_sequences
 
     def bounds(j, state_upper, state_lower):
-        after = twin.after[j]
+        after = reference.after[j]
         n = len(after)
-        variance = twin.followed_by(j, state_upper).var()
+        variance = reference.followed_by(j, state_upper).var()
         states = [x for kind, x in after if kind == "state"]
         width = sum((state_upper[s] - state_lower[s]) ** 2 for s in states) / n
         if variant == "strong_euler":
@@ -26,10 +26,10 @@ def written_out_bounds(tree, twin, variant, c, delta):
             bonus += (4 * log / 3 + np.sqrt(2 * log)) / n + np.sqrt(2 * width * log / n)  # (4 J + B_p) / n, B_v
         else:
             log = np.log(5 * sequences / delta)
-            doubt = sum(min(1, log**2 / twin.visits(s)) for s in states) / n
+            doubt = sum(min(1, log**2 / reference.visits(s)) for s in states) / n
             bonus = np.sqrt(8 * variance * log / n) + 14 * log / (3 * n) + np.sqrt(8 * doubt / n)
-        upper = min(1, twin.followed_by(j, state_upper).mean() + c * bonus)
-        lower = 0 if variant == "ucbvi_bf" else max(0, twin.followed_by(j, state_lower).mean() - c * bonus)
+        upper = min(1, reference.followed_by(j, state_upper).mean() + c * bonus)
+        lower = 0 if variant == "ucbvi_bf" else max(0, reference.followed_by(j, state_lower).mean() - c * bonus)
         return upper, lower
 
     return bounds
@@ -39,9 +39,9 @@ def written_out_bounds(tree, twin, variant, c, delta):
 def test_bounds_are_those_of_a_whole_pass(variant, mdp_of):
     rng = np.random.default_rng(0)
     for mdp in [mdp_of("kuhn", 0), mdp_of("leduc", 1)] + [brute_force.random_mdp(rng) for _ in range(10)]:
-        learner, twin = ts.StrongEuler(mdp.tree, variant=variant, c=0.05, delta=0.1, seed=2), Episodes(mdp.tree)
-        play(learner, mdp, rng, 200, twin)
-        upper, lower = twin.bottom_up(written_out_bounds(mdp.tree, twin, variant, 0.05, 0.1), with_root=False)
+        learner, reference = ts.StrongEuler(mdp.tree, variant=variant, c=0.05, delta=0.1, seed=2), Episodes(mdp.tree)
+        play(learner, mdp, rng, 200, reference)
+        upper, lower = reference.bottom_up(written_out_bounds(mdp.tree, reference, variant, 0.05, 0.1), with_root=False)
         np.testing.assert_allclose(learner.upper[:-1], upper[:-1], atol=1e-10)
         np.testing.assert_allclose(learner.lower[:-1], lower[:-1], atol=1e-10)
         for state in range(mdp.tree.num_states):

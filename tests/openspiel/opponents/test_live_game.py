@@ -88,7 +88,7 @@ def test_learners_that_plan_over_the_whole_tree_say_so():
         ts.PSRL(tree)
 
 
-def test_a_small_budget_of_states_is_kept_and_play_goes_on(caplog):
+def test_a_small_budget_of_states_is_kept_and_play_continues(caplog):
     at = table("leduc", max_states=20)
     learner = ts.BettingUCRL(at.tree)
     at.play(learner, 2000)

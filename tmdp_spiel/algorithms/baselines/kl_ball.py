@@ -1,4 +1,13 @@
-"""The largest expectation over the distributions near an empirical one (Filippi, Cappe and Garivier, 2010)."""
+"""The largest expectation over the distributions near an empirical one (Filippi, Cappe and Garivier, 2010).
+
+The maximum of q . V over the distributions q with KL(p, q) <= r, by its convex dual:
+
+(1) Above every V that has weight, f(l) = sum p ln(l - V) + ln sum p / (l - V) falls from infinity to 0. With
+    f(l) = r, the maximiser is q proportional to p / (l - V).
+(2) Unless that l lies below a larger V of weight zero: that is where f(V) < r. Then l is this V, which takes the mass
+    1 - exp(f(V) - r), and the others are as in (1).
+(3) Either way the maximum is l - (mass of the others) / sum p / (l - V).
+"""
 
 import numpy as np
 
@@ -10,7 +19,7 @@ _MOST_STEPS = 200
 
 @kernel
 def _divergence(weights, gaps, number, distance):
-    """f(l) = sum p ln(l - V) + ln sum p / (l - V), and the sums of p / (l - V) and of p / (l - V)^2.
+    """f(l) of (1), and the sums of p / (l - V) and of p / (l - V)^2.
 
     l - V = distance + gap, which stays exact when l is close to a V.
     """
@@ -79,35 +88,40 @@ def _solve(weights, gaps, number, radius, low, high, distance):
     return distance
 
 
+@kernel
+def _find_distance(weights, values, gaps, number, radius, support, least):
+    """The distance of (1), at which f = radius, if it is above `least`; else `least`."""
+    _, supported, lowest, at_top, mean = support
+    low = max(least, _PRECISION * at_top * (supported - lowest))
+    high = _largest_distance(supported - lowest, radius)
+    if low >= high:
+        return low
+    start = _first_distance(weights, values, number, mean, supported, radius)
+    return _solve(weights, gaps, number, radius, low, high, start)
+
+
 @tree_pass
 def largest_mean(weights, values, gaps, number, radius):
     """max over q with KL(p, q) <= radius of q . V, to 1e-9 for values in [0, 1].
 
-    weights: p, which may have zeros;  values: V;  gaps: scratch;  all with `number` entries in use. The maximiser is
-    q proportional to p / (l - V) with f(l) = radius, l above all V that have weight; unless l would fall below a
-    larger V of weight zero, which then takes the rest 1 - exp(f(V) - radius) of the mass. Either way the maximum is
-    l - (mass of the others) / sum p / (l - V).
+    weights: p, which may have zeros;  values: V;  gaps: scratch;  all with `number` entries in use.
     """
-    top, supported, lowest, at_top, mean = _support(weights, values, number)
+    support = _support(weights, values, number)
+    top, supported, lowest, _, mean = support
     for i in range(number):
         gaps[i] = supported - values[i]
     if radius <= 0.0:
         return mean
-    low = top - supported
-    if low > 0.0:
-        divergence, inverse, _ = _divergence(weights, gaps, number, low)
+    above = top - supported  # by which a V of weight zero exceeds those that have weight
+    if above > 0.0:
+        divergence, inverse, _ = _divergence(weights, gaps, number, above)
         if divergence < radius:
-            return top - np.exp(divergence - radius) / inverse
-    span = supported - lowest
-    if span <= 0.0:
+            return top - np.exp(divergence - radius) / inverse  # (2), (3)
+    if supported <= lowest:
         return supported
-    high, low = _largest_distance(span, radius), max(low, _PRECISION * at_top * span)
-    distance = low
-    if low < high:
-        distance = _first_distance(weights, values, number, mean, supported, radius)
-        distance = _solve(weights, gaps, number, radius, low, high, distance)
+    distance = _find_distance(weights, values, gaps, number, radius, support, above)  # (1)
     _, inverse, _ = _divergence(weights, gaps, number, distance)
-    return supported + distance - 1.0 / inverse
+    return supported + distance - 1.0 / inverse  # (3)
 
 
 @tree_pass

@@ -23,7 +23,7 @@ from tmdp_spiel.core import validation
 from tmdp_spiel.core.jit import kernel
 from tmdp_spiel.trees import traversal
 
-# The model as of the last refresh of each sequence. model: as in transition_model;  went_on: int32[S], state visits
+# The model as of the last refresh of each sequence. model: as in empirical_model;  went_on: int32[S], state visits
 Snapshot = collections.namedtuple("Snapshot", ["model", "went_on"])
 # The weights of the bonus; iota = ln(sequences / delta).
 Bonus = collections.namedtuple("Bonus", ["c1", "c3", "iota"])
@@ -54,10 +54,6 @@ class MVP(OptimisticLearner):
             plan=self._plan,
             path=self._path,
         )
-
-    def _recommend_at(self, states):
-        """The plan that it plays."""
-        return self._plan[states]
 
     def _compiled(self):
         return _observe, _play

@@ -62,10 +62,6 @@ class StrongEuler(OptimisticLearner):
             path=self._path,
         )
 
-    def _recommend_at(self, states):
-        """The plan that it plays."""
-        return self._plan[states]
-
     def _compiled(self):
         return _observe, _play
 

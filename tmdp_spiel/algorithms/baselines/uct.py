@@ -26,11 +26,11 @@ class UCT(DeterministicLearner):
 
     def __init__(self, tree, *, c: float | None = None, seed: int = 0):
         super().__init__(tree, seed)
-        self.c = validation.positive("c", tree.utility_range / 4 if c is None else c)
+        self.c = validation.positive("c", tree.to_utility_difference(0.25) if c is None else c)
         self._memory = UCTMemory(
             visits=np.zeros(tree.capacity.sequences, np.int32),
             returns=np.zeros(tree.capacity.sequences),
-            c=self.c / tree.utility_range,
+            c=tree.to_return_difference(self.c),
             seed=self.seed,
             plan=self._plan,
             path=self._path,

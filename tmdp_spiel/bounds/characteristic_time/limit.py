@@ -44,7 +44,9 @@ def divergence(delta: float) -> float:
     return (1 - 2 * delta) * math.log((1 - delta) / delta)
 
 
-def reference_limit(mdp: TreeMDP, epsilon: float, delta: float, *, precision: float = 0.01, steps: int = 100) -> Limit:
+def asymptotic_sample_complexity(
+    mdp: TreeMDP, epsilon: float, delta: float, *, precision: float = 0.01, steps: int = 100
+) -> Limit:
     """Between which two numbers of episodes the asymptotic reference lies.
 
     Where there are more than 3,000 reduced policies, `most` holds all the same, but `least` only for algorithms that
