@@ -74,6 +74,14 @@ def _range(ranges, sequence):
     return ranges[0][sequence], ranges[1][sequence]
 
 
+@kernel
+def own_deviation(tables, sequence):
+    """The standard deviation of the returns after a sequence; 0 where untried."""
+    number = max(tables.visits[sequence], 1)
+    mean = tables.returns[sequence] / number
+    return math.sqrt(max(tables.squares[sequence] / number - mean * mean, 0.0))
+
+
 @numba.njit(cache=True)
 def _draw(links, tables, ranges, new, root, seed, states, draws):
     """float64[2, draws]: the value of the recommended policy and of the best one, in each draw."""
@@ -88,7 +96,8 @@ def _draw(links, tables, ranges, new, root, seed, states, draws):
             largest[state] = -np.inf
             for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
                 low, high = _range(ranges, j)
-                deviation, noise = min(new[1], 0.5 * (high - low)), _normal(seed, draw, np.int64(j))
+                deviation = min(max(new[1], own_deviation(tables, j)), 0.5 * (high - low))
+                noise = _normal(seed, draw, np.int64(j))
                 own = most = new[0] + deviation * noise
                 if tables.visits[j] > 0:
                     own, most = _draw_tried(links, tables, rows, j, deviation, noise, mine, largest)

@@ -8,18 +8,19 @@ The whole algorithm:
        q_b(j) = (returns of the episodes that ended on j + sum over the child states c of n(c) V_b(c)) / n(j),
        V_b(s) = max over the actions j of s of q_b(j), or b where untried.
 
-2. At a state of A actions the one of the largest q_b(j) + noise sigma t(j) / sqrt(A n(j)) is played, n(j) = 1 where
-   untried, with independent draws t(j) of Student's t distribution with `tail` degrees of freedom.
-3. sigma is the standard deviation of the returns of the episodes in which an action was tried for the first time;
-   where the rules bound what can follow j, q_b(j) is clipped to these bounds and sigma is at most half their distance.
-4. The level of an episode is chosen likewise, the largest mean return + sigma t / sqrt(number of episodes), by the
-   episodes that each level has played since the number of all episodes was last a power of two.
-5. Recommended is the action of the largest q(j) - noise sigma / sqrt(A n(j)) among the tried ones, with q(j) backed up
-   from what is recommended.
+2. At a state the action of the largest q_b(j) + w(j) z(j) is played, with w(j) = noise sigma(j) / n(j)^decay, n(j) = 1
+   where untried, and independent standard normal draws z(j).
+3. sigma(j) is the standard deviation of the returns after j, or sigma, that of the returns of the episodes in which an
+   action was tried for the first time, if that is larger; where the rules bound what can follow j, q_b(j) is clipped to
+   these bounds and sigma(j) is at most half their distance.
+4. The level of an episode, one of 1/K, 2/K, ..., 1, is that of the largest mean return + sigma z / sqrt(number of
+   episodes), by the episodes that each level has played since the number of all episodes was last a power of two.
+5. Recommended is the action of the largest q(j) - w(j) among the tried ones, with q(j) backed up from what is
+   recommended.
 
-All levels learn from all episodes, and an episode costs its path. Why heavy tails: an action whose first returns were
-bad is k standard deviations behind, and would practically never be tried again with Gaussian draws; with `tail` degrees
-of freedom it is in a share of about k^-tail of the visits. Conditions and proofs: docs/lab/theory_simple_learner.md.
+All levels learn from all episodes, and an episode costs its path. With decay = 1/2 the width would fall as that of a
+posterior. A faster decay tries as much at first, and is done earlier with actions that are about as good as the best.
+Conditions and proofs: docs/lab/theory_simple_learner.md.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ import numba
 import numpy as np
 
 from tmdp_spiel.algorithms.path_learner import PathLearner, plan_values
-from tmdp_spiel.algorithms.thompson_estimate import Estimate, estimate
+from tmdp_spiel.algorithms.thompson_estimate import Estimate, estimate, own_deviation
 from tmdp_spiel.core import hash_rng, validation
 from tmdp_spiel.core.jit import Direct, kernel
 from tmdp_spiel.trees import traversal
@@ -40,8 +41,11 @@ from tmdp_spiel.trees.return_ranges import known_ranges_below
 
 # K levels make K + 1 rows, the last one what is recommended; row k of state s is at s (K + 1) + k, likewise of j.
 # visits: int32[J], state_visits: int32[S], episodes through each;  sums: float64[J rows], n(j) q(j);
+# returns, squares: float64[J], of the episodes through each, summed;
 # best: float64[S rows], V(s);  plans: int16[S rows], played where n(s) > 0;  first: int16[S], played elsewhere
-ThompsonTables = collections.namedtuple("ThompsonTables", ["visits", "state_visits", "sums", "best", "plans", "first"])
+ThompsonTables = collections.namedtuple(
+    "ThompsonTables", ["visits", "state_visits", "returns", "squares", "sums", "best", "plans", "first"]
+)
 # levels: float64[K];  episodes, returns: float64[K], of each level since the last restart;
 # played: int64[K], its episodes in all;  current: int64[1], the level of the next episode
 LevelBandit = collections.namedtuple("LevelBandit", ["levels", "episodes", "returns", "played", "current"])
@@ -54,7 +58,7 @@ ThompsonMemory = collections.namedtuple(
         "bandit",
         "overall",
         "noise",
-        "tail",
+        "decay",
         "least",
         "most",
         "seed",
@@ -81,22 +85,22 @@ _SECOND_KEY = 1 << 62  # a draw takes two uniform numbers
 class ThompsonTree(PathLearner):
     """Thompson sampling on the visited tree, at several levels of optimism.
 
-    noise: the scale of the draws of a state's actions together, as a part of the standard error of a mean. With less
-        of it, regret is lower where most actions are equally good; with more, fewer mistakes are kept for long.
-    tail: the degrees of freedom of the draws. An action that is worse by d is played about n^(2 / (2 + tail)) times in
-        n visits of its state.
+    noise: the width of the draws of an action of one visit, in standard deviations of a return. 1 is what one visit
+        leaves open.
+    decay: the width falls as the visits to the power of -decay; 1/2 is the rate of a standard error. With more, regret
+        is lower where most actions are about equally good, as against an equilibrium, and more mistakes are kept.
     num_levels: K. The levels are 1/K, 2/K, ..., 1 of the range of returns. Level 1 tries everything once, the lowest
         level exploits soon on a tree that is too large for that.
 
     On every finite tree, almost surely, the recommended policy is a best response from some episode on, and the regret
-    of T episodes is O(T^(2 / (2 + tail))): docs/lab/theory_simple_learner.md. This needs returns in [0, 1], opponents
-    who do not change, and episodes that are independent given the policy. The constant is explicit, but nothing is said
-    about the time until then; on a tree of millions of states only figures do.
+    of T episodes is O((log T)^(1 / (2 decay))): docs/lab/theory_simple_learner.md. This needs returns in [0, 1],
+    opponents who do not change, and episodes that are independent given the policy. The constant is explicit, but
+    nothing is said about the time until then, whose mean may be infinite; so this is no bound on the mean regret.
     """
 
     plays_in_rounds = True
 
-    def __init__(self, tree, *, noise: float = 0.2, tail: float = 3.0, num_levels: int = 3, seed: int = 0):
+    def __init__(self, tree, *, noise: float = 1.0, decay: float = 0.75, num_levels: int = 3, seed: int = 0):
         super().__init__(tree, seed)
         number = validation.whole_number("num_levels", num_levels)
         levels = np.arange(1, number + 1) / number
@@ -106,6 +110,8 @@ class ThompsonTree(PathLearner):
             tables=ThompsonTables(
                 visits=np.zeros(room.sequences, np.int32),
                 state_visits=np.zeros(room.states, np.int32),
+                returns=np.zeros(room.sequences),
+                squares=np.zeros(room.sequences),
                 sums=np.zeros(room.sequences * rows),
                 best=np.zeros(room.states * rows),
                 plans=np.zeros(room.states * rows, PLAN_DTYPE),
@@ -120,7 +126,7 @@ class ThompsonTree(PathLearner):
             ),
             overall=np.array([0.0, 0.0, 1.0, 0.5, 0.5]),
             noise=validation.positive("noise", noise),
-            tail=validation.positive("tail", tail),
+            decay=validation.positive("decay", decay),
             least=least,
             most=most,
             seed=self.seed,
@@ -212,9 +218,9 @@ class ThompsonTree(PathLearner):
 
 
 @kernel
-def _student(tail, seed, time, key):
-    """A draw of Student's t with that many degrees of freedom (Bailey, 1994); other keys are below _SECOND_KEY."""
-    radius = math.sqrt(tail * ((1.0 - hash_rng.uniform(seed, time, key)) ** (-2.0 / tail) - 1.0))
+def _normal(seed, time, key):
+    """A standard normal draw (Box and Muller); other keys are below _SECOND_KEY."""
+    radius = math.sqrt(-2.0 * math.log(1.0 - hash_rng.uniform(seed, time, key)))
     return radius * math.cos(2.0 * math.pi * hash_rng.uniform(seed, time, _SECOND_KEY + key))
 
 
@@ -241,9 +247,7 @@ def _draw_level(memory, copy):
     for level in range(len(bandit.levels)):
         number, draw = bandit.episodes[level], np.inf
         if number > 0.0:
-            noise = _student(
-                memory.tail, memory.seed, np.int64(overall[_EPISODES]), copy * _COPY_KEY + _LEVEL_KEY + level
-            )
+            noise = _normal(memory.seed, np.int64(overall[_EPISODES]), copy * _COPY_KEY + _LEVEL_KEY + level)
             draw = bandit.returns[level] / number + deviation * noise / math.sqrt(number)
         if draw > largest:
             largest, chosen = draw, level
@@ -277,19 +281,20 @@ def _choose(links, memory, state, copy):
     """Of every row: `value`, V(s), and `lead`, the sequence of the largest draw."""
     tables, levels = memory.tables, memory.bandit.levels
     rows, time, deviation = len(memory.change), tables.state_visits[state], _deviation(memory.overall)
-    actions = links.first_sequence[state + 1] - links.first_sequence[state]
     for row in range(rows):
         memory.value[row], memory.draw[row], memory.lead[row] = -np.inf, -np.inf, links.first_sequence[state]
     for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
         number, (low, high) = tables.visits[j], _range(memory, j)
-        width = memory.noise * min(deviation, 0.5 * (high - low)) / math.sqrt(actions * max(number, 1))
-        noise = width * _student(memory.tail, memory.seed, time, copy * _COPY_KEY + j)
+        own = min(max(deviation, own_deviation(tables, j)), 0.5 * (high - low))
+        width = memory.noise * own * max(number, 1) ** -memory.decay
+        noise = width * _normal(memory.seed, time, copy * _COPY_KEY + j)
         for row in range(rows - 1):
             mean = tables.sums[np.int64(j) * rows + row] / number if number > 0 else levels[row]
             mean = min(max(mean, low), high)
             memory.value[row] = max(memory.value[row], mean)
-            if mean + noise > memory.draw[row]:
-                memory.draw[row], memory.lead[row] = mean + noise, j
+            drawn = mean + noise
+            if drawn > memory.draw[row]:
+                memory.draw[row], memory.lead[row] = drawn, j
         if number > 0 or low == high:
             mean = tables.sums[np.int64(j) * rows + rows - 1] / number if number > 0 else low
             lower = min(max(mean, low), high) - width
@@ -311,6 +316,8 @@ def _learn_at(links, memory, at, length, value):
     state, j = np.int64(memory.path.states[at]), np.int64(memory.path.sequences[at])
     tables.visits[j] += 1
     tables.state_visits[state] += 1
+    tables.returns[j] += value
+    tables.squares[j] += value * value
     for row in range(rows):
         tables.sums[j * rows + row] += value if at == length - 1 else memory.change[row]
     _choose(links, memory, state, 0)
