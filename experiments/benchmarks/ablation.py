@@ -68,9 +68,9 @@ VARIANTS = {
     "2 noise / sqrt(A)": Variant(
         {},
         (
-            "        noise = width * _normal(",
+            "        noise = width * normal(",
             "        actions = links.first_sequence[state + 1] - links.first_sequence[state]\n"
-            "        noise = 2.0 * width / math.sqrt(actions) * _normal(",
+            "        noise = 2.0 * width / math.sqrt(actions) * normal(",
         ),
     ),
     "recommends means": Variant({}, (_RECOMMENDED, "min(max(mean, low), high)")),

@@ -8,7 +8,7 @@ import tmdp_spiel as ts
 from reference import brute_force
 from reference.learners import ends_at_once
 from reference.thompson_tree import ThompsonTwin
-from tmdp_spiel.algorithms import thompson_tree
+from tmdp_spiel.core.normal_draws import normal
 from tmdp_spiel.openspiel.opponents.parallel import ExecutorOpponents
 
 
@@ -38,7 +38,7 @@ def test_every_estimate_and_choice_against_its_definition(mdp_of):
 
 
 def test_draws_are_normal():
-    drawn = [thompson_tree._normal(3, time, 7) for time in range(20_000)]
+    drawn = [normal(3, time, 7, 8) for time in range(20_000)]
     assert scipy.stats.kstest(drawn, scipy.stats.norm.cdf).pvalue > 0.001
 
 

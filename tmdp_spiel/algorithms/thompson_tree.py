@@ -31,11 +31,12 @@ import math
 import numba
 import numpy as np
 
-from tmdp_spiel.algorithms.path_learner import PathLearner, plan_values
+from tmdp_spiel.algorithms.level_rows import LevelLearner, follow_row, init_row_values, played_before, rescore_row
+from tmdp_spiel.algorithms.path_learner import plan_values
 from tmdp_spiel.algorithms.thompson_estimate import Estimate, estimate, own_deviation
-from tmdp_spiel.core import hash_rng, validation
+from tmdp_spiel.core import validation
 from tmdp_spiel.core.jit import Direct, kernel
-from tmdp_spiel.trees import traversal
+from tmdp_spiel.core.normal_draws import normal
 from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE
 from tmdp_spiel.trees.return_ranges import known_ranges_below
 
@@ -69,9 +70,6 @@ ThompsonMemory = collections.namedtuple(
         "lead",
     ],
 )
-# first: float64[S + 1], true V(s) of the first plan, and V last;  rows: float64[(S + 1) rows], true V(s) of what each
-# row plays where n(s) > 0, and V last;  change: float64[rows], scratch
-ThompsonValues = collections.namedtuple("ThompsonValues", ["first", "rows", "change"])
 
 # Of all episodes: their number, and the return of those that ended before an own decision. Of those in which an action
 # was tried for the first time, and of one imagined pair of a loss and a win of weight one half each: number, sum of
@@ -82,7 +80,7 @@ _COPY_KEY = 1 << 32  # episodes that are played at the same time have keys of th
 _SECOND_KEY = 1 << 62  # a draw takes two uniform numbers
 
 
-class ThompsonTree(PathLearner):
+class ThompsonTree(LevelLearner):
     """Thompson sampling on the visited tree, at several levels of optimism.
 
     noise: the width of the draws of an action of one visit, in standard deviations of a return. 1 is what one visit
@@ -97,8 +95,6 @@ class ThompsonTree(PathLearner):
     opponents who do not change, and episodes that are independent given the policy. The constant is explicit, but
     nothing is said about the time until then, whose mean may be infinite; so this is no bound on the mean regret.
     """
-
-    plays_in_rounds = True
 
     def __init__(self, tree, *, noise: float = 1.0, decay: float = 0.75, num_levels: int = 3, seed: int = 0):
         super().__init__(tree, seed)
@@ -140,9 +136,6 @@ class ThompsonTree(PathLearner):
         self._observe, self._redraw = Direct(_observe), Direct(_redraw)
         self._prepare(0)
 
-    def _prepare(self, first):
-        self._choose_any(self._memory.tables.first, first)
-
     @property
     def levels(self) -> np.ndarray:
         """The levels, the lowest first."""
@@ -153,22 +146,13 @@ class ThompsonTree(PathLearner):
         """The episodes that each level has played."""
         return self._memory.bandit.played.copy()
 
-    def plan(self) -> np.ndarray:
-        return self._row(int(self._memory.bandit.current[0]))
-
-    def recommend(self) -> np.ndarray:
-        return self._row(len(self._memory.bandit.levels))
-
-    def _row(self, row: int) -> np.ndarray:
-        tables = self._memory.tables
-        plan = np.where(tables.state_visits > 0, tables.plans[row :: len(self._memory.change)], tables.first)
-        return plan[: self.tree.num_states]
+    @property
+    def _current(self) -> np.ndarray:
+        return self._memory.bandit.current
 
     def action_selector(self, draw):
-        tables, self._in_flight = self._memory.tables, []
-        rows, current = len(self._memory.change), memoryview(self._memory.bandit.current)
-        visits, plans, first = (memoryview(each) for each in (tables.state_visits, tables.plans, tables.first))
-        return lambda state: plans[state * rows + current[0]] if visits[state] > 0 else first[state]
+        self._in_flight = []
+        return super().action_selector(draw)
 
     def action_selectors(self, number: int):
         """For episodes that are played before any of them is learned from: a function from `draw` to a action_selector.
@@ -208,20 +192,10 @@ class ThompsonTree(PathLearner):
 
     def init_values(self, mdp):
         first = plan_values(self.tree.links, mdp.chances, self._memory.tables.first)
-        return _init_values(self.tree.links, mdp.chances, self._memory, first)
-
-    def recommended_value(self, mdp, values) -> float:
-        return mdp.to_utility(float(values.rows[-1]))
+        return init_row_values(self.tree.links, mdp.chances, self._memory.tables, self._rows, first)
 
     def _play(self, mdp, values, rng, episodes):
         return _play(self.tree.links, mdp.chances, self._memory, values, rng, episodes)
-
-
-@kernel
-def _normal(seed, time, key):
-    """A standard normal draw (Box and Muller); other keys are below _SECOND_KEY."""
-    radius = math.sqrt(-2.0 * math.log(1.0 - hash_rng.uniform(seed, time, key)))
-    return radius * math.cos(2.0 * math.pi * hash_rng.uniform(seed, time, _SECOND_KEY + key))
 
 
 @kernel
@@ -247,7 +221,8 @@ def _draw_level(memory, copy):
     for level in range(len(bandit.levels)):
         number, draw = bandit.episodes[level], np.inf
         if number > 0.0:
-            noise = _normal(memory.seed, np.int64(overall[_EPISODES]), copy * _COPY_KEY + _LEVEL_KEY + level)
+            key = copy * _COPY_KEY + _LEVEL_KEY + level
+            noise = normal(memory.seed, np.int64(overall[_EPISODES]), key, _SECOND_KEY + key)
             draw = bandit.returns[level] / number + deviation * noise / math.sqrt(number)
         if draw > largest:
             largest, chosen = draw, level
@@ -287,7 +262,8 @@ def _choose(links, memory, state, copy):
         number, (low, high) = tables.visits[j], _range(memory, j)
         own = min(max(deviation, own_deviation(tables, j)), 0.5 * (high - low))
         width = memory.noise * own * max(number, 1) ** -memory.decay
-        noise = width * _normal(memory.seed, time, copy * _COPY_KEY + j)
+        key = copy * _COPY_KEY + j
+        noise = width * normal(memory.seed, time, key, _SECOND_KEY + key)
         for row in range(rows - 1):
             mean = tables.sums[np.int64(j) * rows + row] / number if number > 0 else levels[row]
             mean = min(max(mean, low), high)
@@ -341,80 +317,25 @@ def _observe(links, memory, length, value):
 
 
 @kernel
-def _true_sequence_value(links, chances, tables, values, sequence, row):
-    """Q(j) = ending value of j + sum over child states c of V(c); V if j is the root."""
-    total, rows = chances.ending_value[sequence], len(values.change)
-    child, end = traversal.children(links, sequence)
-    while child != end:
-        total += values.rows[child * rows + row] if tables.state_visits[child] > 0 else values.first[child]
-        child = traversal.next_child(links, child)
-    return total
-
-
-@numba.njit(cache=True)
-def _init_values(links, chances, memory, first):
-    """The true values of all rows, bottom-up over the visited states."""
-    states, rows, tables = len(links.parent), len(memory.change), memory.tables
-    values = ThompsonValues(first, np.empty((states + 1) * rows), np.empty(rows))
-    for state in range(states - 1, -1, -1):
-        if tables.state_visits[state] > 0:
-            for row in range(rows):
-                cell = np.int64(state) * rows + row
-                j = links.first_sequence[state] + tables.plans[cell]
-                values.rows[cell] = _true_sequence_value(links, chances, tables, values, j, row)
-    for row in range(rows):
-        values.rows[states * rows + row] = _true_sequence_value(
-            links, chances, tables, values, traversal.root(links), row
-        )
-    return values
-
-
-@kernel
 def _observe_scored(links, chances, memory, values, length, value):
     """_observe, with the true values brought up to date."""
     tables, path, rows = memory.tables, memory.path, len(memory.change)
     _begin(memory, length, value)
     for at in range(length - 1, -1, -1):
-        state, j = np.int64(path.states[at]), np.int64(path.sequences[at])
+        state = np.int64(path.states[at])
         _learn_at(links, memory, at, length, value)
-        new = tables.state_visits[state] == 1
         for row in range(rows):
             cell, lead = state * rows + row, memory.lead[row]
-            before = links.first_sequence[state] + (tables.first[state] if new else tables.plans[cell])
-            old = values.first[state] if new else values.rows[cell]
+            before = played_before(links, tables, cell, state)
             tables.plans[cell] = lead - links.first_sequence[state]
-            if lead != before:
-                values.rows[cell] = _true_sequence_value(links, chances, tables, values, lead, row)
-            elif lead == j and at < length - 1:
-                values.rows[cell] = old + values.change[row]
-            else:
-                values.rows[cell] = old
-            values.change[row] = values.rows[cell] - old
-            if at == 0:
-                values.rows[len(values.rows) - rows + row] += values.change[row]
-
-
-@kernel
-def _follow(links, chances, memory, uniform):
-    """One episode of the current level from one uniform draw: fills the path; returns (its length, outcome)."""
-    tables, path = memory.tables, memory.path
-    rows, row = len(memory.change), memory.bandit.current[0]
-    j, rest, length = traversal.root(links), uniform, 0
-    while True:
-        state, outcome, rest = traversal.follow_chance(links, chances, j, rest)
-        if outcome >= 0:
-            return length, outcome
-        action = tables.plans[np.int64(state) * rows + row] if tables.state_visits[state] > 0 else tables.first[state]
-        j = np.int64(links.first_sequence[state] + action)
-        path.states[length], path.sequences[length] = state, j
-        length += 1
+            rescore_row(links, chances, tables, values, path, at, length, row, before, lead)
 
 
 @numba.njit(cache=True)
 def _play(links, chances, memory, values, rng, number):
-    total, rows = 0.0, len(values.change)
+    total, rows, current = 0.0, len(values.change), memory.bandit.current
     for _ in range(number):
-        total += values.rows[len(values.rows) - rows + memory.bandit.current[0]]
-        length, outcome = _follow(links, chances, memory, rng.random())
+        total += values.rows[len(values.rows) - rows + current[0]]
+        length, outcome = follow_row(links, chances, memory.tables, memory.path, current[0], rows, rng.random())
         _observe_scored(links, chances, memory, values, length, chances.outcome_return[outcome])
     return number, total
