@@ -217,12 +217,14 @@ def panel_table(found: dict[str, dict[str, list[dict]]]) -> str:
             if not runs:
                 cells.append("–")
             elif "uniform" in problem:
-                cells.append(", ".join(f"{gap:.3f}" for gap in np.mean([each["gap"] for each in runs], axis=0)))
+                gaps = np.mean([each["gap"] for each in runs], axis=0)
+                cells.append(f"{', '.join(f'{gap:.3f}' for gap in gaps)} ({len(runs)})")
             else:
                 regret, gaps = (np.array([each[key][-1] for each in runs]) for key in ("regret", "gap"))
                 error = regret.std(ddof=1) / np.sqrt(len(runs)) if len(runs) > 1 else np.nan
                 cells.append(f"{regret.mean():,.0f} ± {error:,.0f}, {gaps.mean():.4f}, {stuck(gaps)}/{len(runs)}")
-        rows.append([variant, *cells])
+        if set(cells) != {"–"}:
+            rows.append([variant, *cells])
     return markdown(["variant", *PANELS], rows)
 
 
@@ -246,7 +248,8 @@ def further_table(found: dict[str, dict[str, list[dict]]]) -> str:
                 larger += mine > its * 1.1 + 1e-6
                 ratios.append(np.log((mine + 1e-4) / (its + 1e-4)))
             cells.append(f"{smaller}, {larger} of {number}")
-        rows.append([variant, *cells, f"{np.exp(np.mean(ratios)):.2f}" if ratios else "–"])
+        if ratios:
+            rows.append([variant, *cells, f"{np.exp(np.mean(ratios)):.2f}"])
     header = [f"gap smaller, larger by 10% after {mark:,}" for mark in _MARKS]
     return markdown(["variant", *header, "ratio of gaps (+ 0.0001), geometric mean"], rows)
 
@@ -296,7 +299,8 @@ def tables(runs: list[dict]) -> str:
     return "\n\n".join(
         [
             "Panels: regret after 10⁶ episodes ± one standard error, value gap, runs whose gap is above ten times the "
-            "median; against uniform the gaps after 10,000, 45,000 and 100,000. Utilities.",
+            "median; against uniform the gaps after 10,000, 45,000 and 100,000, and in brackets the "
+            "number of runs. Utilities.",
             panel_table(found),
             f"Processor time of the default, µs an episode: {'; '.join(costs)}.",
             "ThompsonTree and BalancedLevels, paired by seed, with two-sided p of the sign-flip test: 10⁶ episodes "
