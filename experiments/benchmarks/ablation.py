@@ -2,11 +2,14 @@ r"""What every number and every part of ThompsonTree is worth: a generated table
 
   python -m experiments.benchmarks.ablation --runs=50 --variants=default --results=ablation.jsonl
   python -m experiments.benchmarks.ablation --runs=8 --problems=leduc --results=ablation.jsonl
+  python -m experiments.benchmarks.ablation --runs=0 --results=ablation.jsonl --archive=docs/runs/ablation.jsonl.xz
+  python -m experiments.benchmarks.ablation --runs=0 --results=docs/runs/ablation.jsonl.xz --page=docs/lab/ablation.md
 
 Each number is halved and doubled, each part switched off. A part is switched off by a change of one line of the
 learner's source, which is compiled as a module of its own; a line that is no longer there is an error. Every run is
 added to the file of results as it ends; the table is made from all runs in the file, and runs that are there are not
-repeated. Seeds from 5000 to 19999 are for tuning; those of reports are from 20000 on.
+repeated. BalancedLevels plays the same seeds. An archive has all runs in one file. Of a page, what follows the line
+`<!-- tables -->` is replaced. Seeds from 5000 to 19999 are for tuning; those of reports are from 20000 on.
 """
 
 import argparse
@@ -14,6 +17,7 @@ import collections
 import hashlib
 import importlib.util
 import json
+import lzma
 import pathlib
 import sys
 import tempfile
@@ -22,41 +26,56 @@ import time
 import numpy as np
 
 import tmdp_spiel as ts
+from experiments.paper.orderings import sign_flip_p
+from experiments.sweep import archive
 from experiments.sweep.configuration import Problem
 from experiments.sweep.problems import PROBLEMS as FURTHER
 from experiments.sweep.run import fixed_opponent
 from experiments.sweep.tables import markdown
 from tmdp_spiel.algorithms import thompson_tree
+from tmdp_spiel.core import storage
 
 # settings: of the constructor;  change: a line of the source and what takes its place, or None
-Variant = collections.namedtuple("Variant", ["settings", "change"])
+Variant = collections.namedtuple("Variant", ["settings", "change", "learner"], defaults=("ThompsonTree",))
 
+_RESTART = "if episodes & (episodes - 1) == 0:"
+_LEVEL_DRAW = "draw = bandit.returns[level] / number + deviation * noise / math.sqrt(number)"
+_RECOMMENDED = "min(max(mean, low), high) - width"
 VARIANTS = {
     "default": Variant({}, None),
-    "noise 0.1": Variant({"noise": 0.1}, None),
-    "noise 0.4": Variant({"noise": 0.4}, None),
-    "tail 1.5": Variant({"tail": 1.5}, None),
-    "tail 6": Variant({"tail": 6.0}, None),
-    "Gaussian draws": Variant({"tail": 1e6}, None),
+    "noise 0.5": Variant({"noise": 0.5}, None),
+    "noise 2": Variant({"noise": 2.0}, None),
+    "noise 1.5 b": Variant({"noise": 1.5}, ("drawn = mean + noise", "drawn = mean + levels[row] * noise")),
+    "decay 0.375": Variant({"decay": 0.375}, None),
+    "decay 0.5": Variant({"decay": 0.5}, None),
+    "decay 1.5": Variant({"decay": 1.5}, None),
     "one level": Variant({"num_levels": 1}, None),
     "6 levels": Variant({"num_levels": 6}, None),
     "levels restart at powers of 4": Variant(
-        {},
-        (
-            "if episodes & (episodes - 1) == 0:",
-            "if episodes & (episodes - 1) == 0 and episodes & 0x5555555555555555 != 0:",
-        ),
+        {}, (_RESTART, _RESTART[:-1] + " and episodes & 0x5555555555555555 != 0:")
     ),
-    "levels never restart": Variant({}, ("if episodes & (episodes - 1) == 0:", "if episodes < 0:")),
-    "levels at random": Variant(
-        {}, ("draw = bandit.returns[level] / number + deviation * noise / math.sqrt(number)", "draw = noise")
-    ),
+    "levels never restart": Variant({}, (_RESTART, "if episodes < 0:")),
+    "levels at random": Variant({}, (_LEVEL_DRAW, "draw = noise")),
+    "levels with half the noise": Variant({}, (_LEVEL_DRAW, _LEVEL_DRAW.replace("deviation", "0.5 * deviation"))),
+    "levels with twice the noise": Variant({}, (_LEVEL_DRAW, _LEVEL_DRAW.replace("deviation", "2.0 * deviation"))),
     "sigma of all episodes": Variant({}, ("elif memory.tables.visits[path.sequences[length - 1]] == 0:", "else:")),
+    "imagined pair of weight 1/2": Variant({}, ("[0.0, 0.0, 1.0, 0.5, 0.5]", "[0.0, 0.0, 0.5, 0.25, 0.25]")),
+    "imagined pair of weight 2": Variant({}, ("[0.0, 0.0, 1.0, 0.5, 0.5]", "[0.0, 0.0, 2.0, 1.0, 1.0]")),
+    "sigma the same for all": Variant({}, ("max(deviation, own_deviation(tables, j))", "deviation")),
     "no ranges by the rules": Variant(
         {}, ("least, most = known_ranges_below(tree)", "least, most = np.empty(0), np.empty(0)")
     ),
-    "3 in the place of A": Variant({}, ("math.sqrt(actions * max(number, 1))", "math.sqrt(3.0 * max(number, 1))")),
-    "recommends means": Variant({}, ("min(max(mean, low), high) - width", "min(max(mean, low), high)")),
+    "2 noise / sqrt(A)": Variant(
+        {},
+        (
+            "        noise = width * normal(",
+            "        actions = links.first_sequence[state + 1] - links.first_sequence[state]\n"
+            "        noise = 2.0 * width / math.sqrt(actions) * normal(",
+        ),
+    ),
+    "recommends means": Variant({}, (_RECOMMENDED, "min(max(mean, low), high)")),
+    "recommends 2 widths less": Variant({}, (_RECOMMENDED, "min(max(mean, low), high) - 2.0 * width")),
+    "BalancedLevels": Variant({}, None, "BalancedLevels"),
 }
 PANELS = {
     "leduc x, equilibrium": Problem("leduc", 0, "cfr+", 1000),
@@ -67,6 +86,7 @@ PANELS = {
 }
 _PANEL_MARKS = (10_000, 45_000, 100_000, 1_000_000)
 _MARKS = (10_000, 100_000)
+_MARK = "<!-- tables -->"
 
 
 def parsed(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -76,7 +96,8 @@ def parsed(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=5, help="runs of each variant on each problem")
     parser.add_argument("--first_seed", type=int, default=20_000, help="seeds from here on")
     parser.add_argument("--results", type=pathlib.Path, default=pathlib.Path("results/ablation.jsonl"))
-    parser.add_argument("--output", type=pathlib.Path, help="where the tables are written; else printed")
+    parser.add_argument("--archive", type=pathlib.Path, help="where all runs are stored, compressed (.xz)")
+    parser.add_argument("--page", type=pathlib.Path, help="the page that the tables are written to; else printed")
     return parser.parse_args(arguments)
 
 
@@ -87,7 +108,7 @@ def _names(given: str) -> tuple[str, ...]:
 def make_class(variant: Variant, folder: pathlib.Path) -> type:
     """The learner's class, with the change made."""
     if variant.change is None:
-        return ts.ThompsonTree
+        return getattr(ts, variant.learner)
     before, after = variant.change
     source = pathlib.Path(thompson_tree.__file__).read_text(encoding="utf-8")
     if source.count(before) != 1:
@@ -111,7 +132,7 @@ def play(kind: type, settings: dict, mdp: ts.TreeMDP, marks, seed: int) -> dict:
     trace = ts.run(learner, mdp, marks[-1], measure_at=list(marks), progress=False)
     seconds = time.process_time() - started
     found = {"regret": list(map(float, trace.regret)), "gap": list(map(float, trace.value_gap)), "seconds": seconds}
-    if mdp.tree.num_states < 100_000:
+    if mdp.tree.num_states < 100_000 and hasattr(learner, "estimate"):
         believed = learner.estimate()
         value = (mdp.value(learner.recommend()) - mdp.tree.min_utility) / mdp.tree.utility_range
         found["covered"] = bool(believed.lower <= value <= believed.upper)
@@ -153,7 +174,32 @@ def chosen(named: dict, beginnings: tuple[str, ...] | None) -> dict:
 
 
 def read(results: pathlib.Path) -> list[dict]:
-    return [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()] if results.exists() else []
+    """The runs of a file of results, or of an archive (.xz); none if there is no such file."""
+    if not results.exists():
+        return []
+    if results.suffix == ".xz":
+        checksum, _, body = lzma.decompress(results.read_bytes()).decode().partition("\n")
+        if hashlib.sha256(body.encode()).hexdigest() != checksum:
+            raise ValueError(f"{results} was altered: its checksum does not fit")
+    else:
+        body = results.read_text(encoding="utf-8")
+    return [json.loads(line) for line in body.splitlines()]
+
+
+def store(runs: list[dict], path: pathlib.Path) -> None:
+    """Writes an archive: a checksum, then a run a line, numbers to six digits."""
+    body = "\n".join(sorted(json.dumps(archive.rounded(each), sort_keys=True) for each in runs))
+    text = f"{hashlib.sha256(body.encode()).hexdigest()}\n{body}"
+    with storage.replacing(path, "wb") as file:
+        file.write(lzma.compress(text.encode(), preset=9))
+
+
+def fill(page: str, runs: list[dict]) -> str:
+    """The page with the tables of these runs."""
+    before, mark, _ = page.partition(_MARK)
+    if not mark:
+        raise ValueError(f"the page has no line {_MARK}")
+    return f"{before}{mark}\n\n{tables(runs)}\n"
 
 
 def stuck(gaps) -> int:
@@ -171,12 +217,14 @@ def panel_table(found: dict[str, dict[str, list[dict]]]) -> str:
             if not runs:
                 cells.append("–")
             elif "uniform" in problem:
-                cells.append(", ".join(f"{gap:.3f}" for gap in np.mean([each["gap"] for each in runs], axis=0)))
+                gaps = np.mean([each["gap"] for each in runs], axis=0)
+                cells.append(f"{', '.join(f'{gap:.3f}' for gap in gaps)} ({len(runs)})")
             else:
                 regret, gaps = (np.array([each[key][-1] for each in runs]) for key in ("regret", "gap"))
                 error = regret.std(ddof=1) / np.sqrt(len(runs)) if len(runs) > 1 else np.nan
                 cells.append(f"{regret.mean():,.0f} ± {error:,.0f}, {gaps.mean():.4f}, {stuck(gaps)}/{len(runs)}")
-        rows.append([variant, *cells])
+        if set(cells) != {"–"}:
+            rows.append([variant, *cells])
     return markdown(["variant", *PANELS], rows)
 
 
@@ -200,7 +248,8 @@ def further_table(found: dict[str, dict[str, list[dict]]]) -> str:
                 larger += mine > its * 1.1 + 1e-6
                 ratios.append(np.log((mine + 1e-4) / (its + 1e-4)))
             cells.append(f"{smaller}, {larger} of {number}")
-        rows.append([variant, *cells, f"{np.exp(np.mean(ratios)):.2f}" if ratios else "–"])
+        if ratios:
+            rows.append([variant, *cells, f"{np.exp(np.mean(ratios)):.2f}"])
     header = [f"gap smaller, larger by 10% after {mark:,}" for mark in _MARKS]
     return markdown(["variant", *header, "ratio of gaps (+ 0.0001), geometric mean"], rows)
 
@@ -217,6 +266,26 @@ def gap_table(found: dict[str, dict[str, list[dict]]]) -> str:
     return markdown(["problem", *(f"gap after {mark:,}" for mark in _MARKS), "value held", "gap held"], rows)
 
 
+def paired_table(found: dict[str, dict[str, list[dict]]]) -> str:
+    """A row a problem: ThompsonTree and BalancedLevels on the same seeds, with p of the sign-flip test."""
+    rows = []
+    for problem in (*PANELS, *FURTHER):
+        mine, its = (
+            {each["seed"]: each for each in found.get(problem, {}).get(name, [])}
+            for name in ("default", "BalancedLevels")
+        )
+        seeds = sorted(mine.keys() & its.keys())
+        if not seeds:
+            continue
+        cells = [str(len(seeds))]
+        for key, digits in (("regret", 0), ("gap", 4)):
+            a, b = (np.array([of[seed][key][-1] for seed in seeds]) for of in (mine, its))
+            cells += [f"{a.mean():,.{digits}f}", f"{b.mean():,.{digits}f}", f"{sign_flip_p(a - b):.3f}"]
+        rows.append([problem, *cells])
+    names = [f"{key}, {name}" for key in ("regret", "gap") for name in ("ThompsonTree", "BalancedLevels", "p")]
+    return markdown(["at the end", "seeds", *names], rows)
+
+
 def tables(runs: list[dict]) -> str:
     found: dict[str, dict[str, list[dict]]] = collections.defaultdict(lambda: collections.defaultdict(list))
     for each in runs:
@@ -230,9 +299,13 @@ def tables(runs: list[dict]) -> str:
     return "\n\n".join(
         [
             "Panels: regret after 10⁶ episodes ± one standard error, value gap, runs whose gap is above ten times the "
-            "median; against uniform the gaps after 10,000, 45,000 and 100,000. Utilities.",
+            "median; against uniform the gaps after 10,000, 45,000 and 100,000, and in brackets the "
+            "number of runs. Utilities.",
             panel_table(found),
             f"Processor time of the default, µs an episode: {'; '.join(costs)}.",
+            "ThompsonTree and BalancedLevels, paired by seed, with two-sided p of the sign-flip test: 10⁶ episodes "
+            "against an equilibrium on Leduc and RBT, else 10⁵.",
+            paired_table(found),
             "The further problems of `experiments.compare`, beside the default on the same seeds:",
             further_table(found),
             gap_table(found),
@@ -247,11 +320,13 @@ def main(arguments: list[str] | None = None) -> None:
     options = parsed(arguments)
     with tempfile.TemporaryDirectory() as folder:
         carry_out(options, pathlib.Path(folder))
-    written = tables(read(options.results))
-    if options.output is None:
-        print(written)
+    runs = read(options.results)
+    if options.archive is not None:
+        store(runs, options.archive)
+    if options.page is None:
+        print(tables(runs))
     else:
-        options.output.write_text(written + "\n", encoding="utf-8")
+        options.page.write_text(fill(options.page.read_text(encoding="utf-8"), runs), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -52,12 +52,12 @@ def unpack_lines(path) -> list[str]:
 def _compact(result: Result) -> dict:
     timing = Timing(result.timing.seconds, result.timing.measured_after[-1:])
     data = dataclasses.replace(result, timing=timing).to_json()
-    return {**data, "outcome": _rounded(data["outcome"]), "timing": _rounded(data["timing"])}
+    return {**data, "outcome": rounded(data["outcome"]), "timing": rounded(data["timing"])}
 
 
-def _rounded(value):
+def rounded(value):
     if isinstance(value, dict):
-        return {name: _rounded(each) for name, each in value.items()}
+        return {name: rounded(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_rounded(each) for each in value]
+        return [rounded(each) for each in value]
     return float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else value

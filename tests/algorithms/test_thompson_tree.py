@@ -8,14 +8,14 @@ import tmdp_spiel as ts
 from reference import brute_force
 from reference.learners import ends_at_once
 from reference.thompson_tree import ThompsonTwin
-from tmdp_spiel.algorithms import thompson_tree
+from tmdp_spiel.core.normal_draws import normal
 from tmdp_spiel.openspiel.opponents.parallel import ExecutorOpponents
 
 
 def check_against_twin(mdp, episodes, seed, **settings):
     learner = ts.ThompsonTree(mdp.tree, seed=seed, **settings)
     twin = ThompsonTwin(
-        mdp.tree, learner.levels, seed, **{name: learner.hyper_parameters[name] for name in ("noise", "tail")}
+        mdp.tree, learner.levels, seed, **{name: learner.hyper_parameters[name] for name in ("noise", "decay")}
     )
     rng = np.random.default_rng(seed)
     for _ in range(episodes):
@@ -31,16 +31,15 @@ def check_against_twin(mdp, episodes, seed, **settings):
 
 def test_every_estimate_and_choice_against_its_definition(mdp_of):
     check_against_twin(mdp_of("kuhn", 0), 150, 0)
-    check_against_twin(mdp_of("kuhn", 1), 150, 1, num_levels=2, noise=0.5, tail=2.0)
+    check_against_twin(mdp_of("kuhn", 1), 150, 1, num_levels=2, noise=0.5, decay=0.5)
     check_against_twin(ends_at_once(), 150, 2)
     for seed in range(6):
         check_against_twin(brute_force.random_mdp(np.random.default_rng(seed)), 100, seed)
 
 
-@pytest.mark.parametrize("tail", [1.0, 3.0])
-def test_draws_have_the_distribution_of_student(tail):
-    drawn = [thompson_tree._student(tail, 3, time, 7) for time in range(20_000)]
-    assert scipy.stats.kstest(drawn, scipy.stats.t(tail).cdf).pvalue > 0.001
+def test_draws_are_normal():
+    drawn = [normal(3, time, 7, 8) for time in range(20_000)]
+    assert scipy.stats.kstest(drawn, scipy.stats.norm.cdf).pvalue > 0.001
 
 
 def test_levels_are_restarted_when_the_episodes_have_doubled(mdp_of):
@@ -215,7 +214,7 @@ def test_estimates_before_the_first_episode_and_repeated(mdp_of):
     "settings, message",
     [
         ({"noise": 0.0}, "noise must be a positive number"),
-        ({"tail": -1.0}, "tail must be a positive number"),
+        ({"decay": -1.0}, "decay must be a positive number"),
         ({"num_levels": 0}, "num_levels must be a whole number"),
     ],
 )

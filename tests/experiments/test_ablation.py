@@ -1,21 +1,45 @@
 import json
+import lzma
+import pathlib
 
 import pytest
 
 from experiments.benchmarks import ablation
+
+HERE = pathlib.Path(__file__).parents[2] / "docs"
+
+
+def test_the_page_agrees_with_the_stored_runs():
+    page = (HERE / "lab" / "ablation.md").read_text(encoding="utf-8")
+    runs = ablation.read(HERE / "runs" / "ablation.jsonl.xz")
+    assert ablation.fill(page, runs) == page
+    assert min(each["seed"] for each in runs) >= 20_000 and {each["variant"] for each in runs} <= set(ablation.VARIANTS)
+    with pytest.raises(ValueError, match="the page has no line <!-- tables -->"):
+        ablation.fill("no such line", runs)
+
+
+def test_an_archive_keeps_the_runs_and_notices_changes(tmp_path):
+    runs = [{"problem": "a", "regret": [1.23456789]}, {"problem": "b", "regret": [2.0]}]
+    ablation.store(runs, tmp_path / "runs.xz")
+    assert ablation.read(tmp_path / "runs.xz") == [{"problem": "a", "regret": [1.23457]}, runs[1]]
+    (tmp_path / "runs.xz").write_bytes(lzma.compress(b"0" * 64 + b"\n{}"))
+    with pytest.raises(ValueError, match="was altered"):
+        ablation.read(tmp_path / "runs.xz")
 
 
 def test_runs_are_stored_once_and_tabled(tmp_path, capsys):
     arguments = ["--problems=kuhn x", "--variants=default,sigma", "--runs=1", f"--results={tmp_path / 'runs'}"]
     ablation.main(arguments)
     first = (tmp_path / "runs").read_text(encoding="utf-8")
-    ablation.main([*arguments, f"--output={tmp_path / 'table'}"])
+    (tmp_path / "page").write_text("A page.\n\n<!-- tables -->\nold\n", encoding="utf-8")
+    ablation.main([*arguments, f"--page={tmp_path / 'page'}", f"--archive={tmp_path / 'runs.xz'}"])
     assert (tmp_path / "runs").read_text(encoding="utf-8") == first
     runs = [json.loads(line) for line in first.splitlines()]
     assert [each["variant"] for each in runs] == ["default", "sigma of all episodes"]
     assert [each["seed"] for each in runs] == [20_000, 20_000] and runs[0]["regret"] != runs[1]["regret"]
-    table = (tmp_path / "table").read_text(encoding="utf-8")
-    assert table == capsys.readouterr().out
+    page, table = (tmp_path / "page").read_text(encoding="utf-8"), capsys.readouterr().out
+    assert page == f"A page.\n\n<!-- tables -->\n\n{table}"
+    assert [each["seed"] for each in ablation.read(tmp_path / "runs.xz")] == [20_000, 20_000]
     assert f"| kuhn x, equilibrium | {runs[0]['gap'][0]:.4f} | {runs[0]['gap'][1]:.4f} |" in table
     assert "| sigma of all episodes | 0, 0 of 1 | 0, 0 of 1 | 1.00 |" in table
 

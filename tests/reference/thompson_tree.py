@@ -11,8 +11,8 @@ from tmdp_spiel.core import hash_rng
 class ThompsonTwin:
     """Learns from episodes as the learner does; `plan` and `recommend` are recomputed where an episode went."""
 
-    def __init__(self, tree, levels, seed, *, noise, tail):
-        self.tree, self.levels, self.seed, self.noise, self.tail = tree, list(levels), seed, noise, tail
+    def __init__(self, tree, levels, seed, *, noise, decay):
+        self.tree, self.levels, self.seed, self.noise, self.decay = tree, list(levels), seed, noise, decay
         self.returns, self.ended, self.paths, self.level_of = [], [], [], []  # of all episodes
         self.new = [0.0, 1.0]  # weight 1/2 each; then the returns of episodes of first tries, weight 1
         self.deviation_at = {}  # sigma at the last visit of a state
@@ -48,16 +48,16 @@ class ThompsonTwin:
             ranges += [self.range_below(j) for j in self.actions(child)]
         return min(lowest for lowest, _ in ranges), max(highest for _, highest in ranges)
 
-    def student(self, time, key):
+    def normal(self, time, key):
         one, two = hash_rng.uniform(self.seed, time, key), hash_rng.uniform(self.seed, time, 2**62 + key)
-        return math.sqrt(self.tail * ((1 - one) ** (-2 / self.tail) - 1)) * math.cos(2 * math.pi * two)
+        return math.sqrt(-2 * math.log(1 - one)) * math.cos(2 * math.pi * two)
 
     def width(self, sequence, deviation):
-        """noise sigma(j) / sqrt(A n(j))."""
+        """noise sigma(j) / n(j)^decay."""
         lowest, highest = self.range_below(sequence)
-        actions = len(self.actions(self.state_of(sequence)))
-        deviation = min(deviation, (highest - lowest) / 2)
-        return self.noise * deviation / math.sqrt(actions * max(self.visits(sequence), 1))
+        own = np.std([value for value, path in zip(self.returns, self.paths, strict=True) if sequence in path] or [0.0])
+        deviation = min(max(deviation, own), (highest - lowest) / 2)
+        return self.noise * deviation / max(self.visits(sequence), 1) ** self.decay
 
     def mean(self, sequence, row):
         """q(j) of a visited sequence."""
@@ -99,7 +99,7 @@ class ThompsonTwin:
                 scores = self.estimates(state, row, self.deviation())
                 if row < len(self.levels):
                     for j in scores:
-                        scores[j] += self.width(j, self.deviation()) * self.student(self.state_visits(state), j)
+                        scores[j] += self.width(j, self.deviation()) * self.normal(self.state_visits(state), j)
                 self.rows[row][state] = max(scores, key=scores.get)
 
     def choose_level(self):
@@ -111,8 +111,7 @@ class ThompsonTwin:
             played = [at for at in range(self.restarted, time) if self.level_of[at] == level]
             if played:
                 mean = np.mean([self.returns[at] for at in played])
-                noise = self.student(time, 2**31 + level) / math.sqrt(len(played))
-                draws.append(mean + self.deviation() * noise)
+                draws.append(mean + self.deviation() * self.normal(time, 2**31 + level) / math.sqrt(len(played)))
             else:
                 draws.append(math.inf)
         self.current = int(np.argmax(draws))

@@ -41,11 +41,12 @@ import math
 import numba
 import numpy as np
 
-from tmdp_spiel.algorithms.path_learner import PathLearner, plan_values
+from tmdp_spiel.algorithms.level_rows import LevelLearner, follow_row, init_row_values, played_before, rescore_row
+from tmdp_spiel.algorithms.path_learner import plan_values
 from tmdp_spiel.algorithms.regret_balancing import new_balance, next_to_play, spread_of, weigh
 from tmdp_spiel.core import hash_rng, validation
 from tmdp_spiel.core.jit import Direct, kernel
-from tmdp_spiel.trees import traversal
+from tmdp_spiel.core.normal_draws import normal
 from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE
 from tmdp_spiel.trees.lazy_tree import LazyTree
 from tmdp_spiel.trees.return_ranges import known_ranges_below
@@ -74,12 +75,8 @@ BalancedLevelsMemory = collections.namedtuple(
 # what c_b(n) and g(j) are made of: as given to the learner, but surge_to, which is longer on small trees
 Doubt = collections.namedtuple("Doubt", ["surge", "surge_from", "surge_to", "patience", "insistence"])
 
-# first: float64[S + 1], true V(s) of the first plan, and V last;  rows: float64[(S + 1) rows], true V(s) of what each
-# row plays where n(s) > 0 (elsewhere it is that of the first plan), and V last;  change: float64[rows], scratch
-TrueValues = collections.namedtuple("TrueValues", ["first", "rows", "change"])
 
-
-class BalancedLevels(PathLearner):
+class BalancedLevels(LevelLearner):
     """Balances levels of optimism; recommends with caution.
 
     lowest, highest, number: the levels are that many numbers in [0, 1], from lowest to highest in equal ratios.
@@ -89,8 +86,6 @@ class BalancedLevels(PathLearner):
     confidence: the width of the intervals of the levels' mean returns, in standard deviations of the returns.
     guess: the regret coefficient that every level is first credited with, likewise.
     """
-
-    plays_in_rounds = True
 
     def __init__(
         self,
@@ -156,9 +151,6 @@ class BalancedLevels(PathLearner):
         self._in_flight: list[int] = []  # the levels that play the episodes of a round
         self._prepare(0)
 
-    def _prepare(self, first):
-        self._choose_any(self._memory.tables.first, first)
-
     @property
     def levels(self) -> np.ndarray:
         """The levels, the lowest first."""
@@ -169,22 +161,9 @@ class BalancedLevels(PathLearner):
         """The episodes that each level has played."""
         return self._memory.balance.played.copy()
 
-    def plan(self) -> np.ndarray:
-        return self._row(int(self._memory.balance.current[0]))
-
-    def recommend(self) -> np.ndarray:
-        return self._row(len(self._memory.levels))
-
-    def _row(self, row: int) -> np.ndarray:
-        tables = self._memory.tables
-        plan = np.where(tables.state_visits > 0, tables.plans[row :: len(tables.change)], tables.first)
-        return plan[: self.tree.num_states]
-
-    def action_selector(self, draw):
-        tables = self._memory.tables
-        rows, current = len(tables.change), memoryview(self._memory.balance.current)
-        visits, plans, first = (memoryview(each) for each in (tables.state_visits, tables.plans, tables.first))
-        return lambda state: plans[state * rows + current[0]] if visits[state] > 0 else first[state]
+    @property
+    def _current(self) -> np.ndarray:
+        return self._memory.balance.current
 
     def action_selectors(self, number):
         """The levels play as they would if the returns to come refuted none of them; each episode has its own draws."""
@@ -213,20 +192,10 @@ class BalancedLevels(PathLearner):
 
     def init_values(self, mdp):
         first = plan_values(self.tree.links, mdp.chances, self._memory.tables.first)
-        return _init_values(self.tree.links, mdp.chances, self._memory.tables, first)
-
-    def recommended_value(self, mdp, values) -> float:
-        return mdp.to_utility(float(values.rows[-1]))
+        return init_row_values(self.tree.links, mdp.chances, self._memory.tables, self._rows, first)
 
     def _play(self, mdp, values, rng, episodes):
         return _play(self.tree.links, mdp.chances, self._memory, values, rng, episodes)
-
-
-@kernel
-def _normal(seed, time, key):
-    """A standard normal draw for (seed, time, key), by Box and Muller."""
-    radius = math.sqrt(-2.0 * math.log(1.0 - hash_rng.uniform(seed, time, 2 * key)))
-    return radius * math.cos(2.0 * math.pi * hash_rng.uniform(seed, time, 2 * key + 1))
 
 
 @kernel
@@ -274,7 +243,8 @@ def _choose_optimistic(links, memory, state, row, spread, salt):
             mean, unexplored = tables.sums[j * rows + row] / number, tables.fresh[j] / number
         mean = _possible(memory, j, mean)
         width = noise * (1.0 + growth * unexplored) * _deviation(memory, j, spread) / math.sqrt(max(number, 1))
-        draw = mean + width * _normal(memory.seed, time + salt, np.int64(j) * rows + row)
+        key = 2 * (np.int64(j) * rows + row)
+        draw = mean + width * normal(memory.seed, time + salt, key, key + 1)
         best = max(best, mean)
         if draw > largest:
             lead, largest = np.int64(j), draw
@@ -358,87 +328,24 @@ def _observe(links, memory, length, value):
 
 
 @kernel
-def _true_value(tables, values, state, row):
-    if tables.state_visits[state] > 0:
-        return values.rows[np.int64(state) * len(values.change) + row]
-    return values.first[state]
-
-
-@kernel
-def _true_sequence_value(links, chances, tables, values, sequence, row):
-    """Q(j) = ending value of j + sum over child states c of V(c); V if j is the root."""
-    total = chances.ending_value[sequence]
-    child, end = traversal.children(links, sequence)
-    while child != end:
-        total += _true_value(tables, values, child, row)
-        child = traversal.next_child(links, child)
-    return total
-
-
-@numba.njit(cache=True)
-def _init_values(links, chances, tables, first):
-    """The true values of all rows, bottom-up over the visited states."""
-    states, rows = len(links.parent), len(tables.change)
-    values = TrueValues(first, np.empty((states + 1) * rows), np.empty(rows))
-    for state in range(states - 1, -1, -1):
-        if tables.state_visits[state] > 0:
-            for row in range(rows):
-                cell = np.int64(state) * rows + row
-                j = links.first_sequence[state] + tables.plans[cell]
-                values.rows[cell] = _true_sequence_value(links, chances, tables, values, j, row)
-    for row in range(rows):
-        total = _true_sequence_value(links, chances, tables, values, traversal.root(links), row)
-        values.rows[states * rows + row] = total
-    return values
-
-
-@kernel
 def _observe_scored(links, chances, memory, values, length, value):
     """_observe, with the true values brought up to date."""
-    tables, path = memory.tables, memory.path
-    rows = len(tables.change)
+    tables, path, rows = memory.tables, memory.path, len(memory.tables.change)
     spread, fresh = weigh(memory.balance, value), False
     for at in range(length - 1, -1, -1):
-        state, j = np.int64(path.states[at]), np.int64(path.sequences[at])
+        state = np.int64(path.states[at])
         fresh = _learn_at(memory, at, length, value, fresh)
-        new = tables.state_visits[state] == 1
         for row in range(rows):
-            cell = state * rows + row
-            before = links.first_sequence[state] + (tables.first[state] if new else tables.plans[cell])
-            old = values.first[state] if new else values.rows[cell]
+            before = played_before(links, tables, state * rows + row, state)
             lead = _choose_at(links, memory, state, row, spread)
-            if lead != before:
-                values.rows[cell] = _true_sequence_value(links, chances, tables, values, lead, row)
-            elif lead == j and at < length - 1:
-                values.rows[cell] = old + values.change[row]
-            else:
-                values.rows[cell] = old
-            values.change[row] = values.rows[cell] - old
-            if at == 0:
-                values.rows[len(values.rows) - rows + row] += values.change[row]
-
-
-@kernel
-def _follow(links, chances, memory, uniform):
-    """One episode of the current level from one uniform draw: fills the path; returns (its length, outcome)."""
-    tables, path = memory.tables, memory.path
-    rows, row = len(tables.change), memory.balance.current[0]
-    j, rest, length = traversal.root(links), uniform, 0
-    while True:
-        state, outcome, rest = traversal.follow_chance(links, chances, j, rest)
-        if outcome >= 0:
-            return length, outcome
-        action = tables.plans[np.int64(state) * rows + row] if tables.state_visits[state] > 0 else tables.first[state]
-        j = np.int64(links.first_sequence[state] + action)
-        path.states[length], path.sequences[length] = state, j
-        length += 1
+            rescore_row(links, chances, tables, values, path, at, length, row, before, lead)
 
 
 @numba.njit(cache=True)
 def _play(links, chances, memory, values, rng, number):
-    total, rows = 0.0, len(values.change)
+    total, rows, current = 0.0, len(values.change), memory.balance.current
     for _ in range(number):
-        total += values.rows[len(values.rows) - rows + memory.balance.current[0]]
-        length, outcome = _follow(links, chances, memory, rng.random())
+        total += values.rows[len(values.rows) - rows + current[0]]
+        length, outcome = follow_row(links, chances, memory.tables, memory.path, current[0], rows, rng.random())
         _observe_scored(links, chances, memory, values, length, chances.outcome_return[outcome])
     return number, total

@@ -18,8 +18,9 @@ import typing
 import numba
 import numpy as np
 
-from tmdp_spiel.core import hash_rng, validation
+from tmdp_spiel.core import validation
 from tmdp_spiel.core.jit import kernel
+from tmdp_spiel.core.normal_draws import normal
 from tmdp_spiel.trees import traversal
 
 _ROOT_KEY = 1 << 40  # keys below are of sequences
@@ -61,17 +62,18 @@ def estimate(tree, tables, ranges, new, root, seed: int, confidence: float, draw
 
 
 @kernel
-def _normal(seed, time, key):
-    """A standard normal draw (Box and Muller)."""
-    radius = math.sqrt(-2.0 * math.log(1.0 - hash_rng.uniform(seed, time, 2 * key)))
-    return radius * math.cos(2.0 * math.pi * hash_rng.uniform(seed, time, 2 * key + 1))
-
-
-@kernel
 def _range(ranges, sequence):
     if len(ranges[0]) == 0:
         return 0.0, 1.0
     return ranges[0][sequence], ranges[1][sequence]
+
+
+@kernel
+def own_deviation(tables, sequence):
+    """The standard deviation of the returns after a sequence; 0 where untried."""
+    number = max(tables.visits[sequence], 1)
+    mean = tables.returns[sequence] / number
+    return math.sqrt(max(tables.squares[sequence] / number - mean * mean, 0.0))
 
 
 @numba.njit(cache=True)
@@ -88,14 +90,15 @@ def _draw(links, tables, ranges, new, root, seed, states, draws):
             largest[state] = -np.inf
             for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
                 low, high = _range(ranges, j)
-                deviation, noise = min(new[1], 0.5 * (high - low)), _normal(seed, draw, np.int64(j))
+                deviation = min(max(new[1], own_deviation(tables, j)), 0.5 * (high - low))
+                noise = normal(seed, draw, 2 * np.int64(j), 2 * np.int64(j) + 1)
                 own = most = new[0] + deviation * noise
                 if tables.visits[j] > 0:
                     own, most = _draw_tried(links, tables, rows, j, deviation, noise, mine, largest)
                 largest[state] = max(largest[state], min(max(most, low), high))
                 if j == lead:
                     mine[state] = min(max(own, low), high)
-        noise = _normal(seed, draw, np.int64(_ROOT_KEY))
+        noise = normal(seed, draw, 2 * _ROOT_KEY, 2 * _ROOT_KEY + 1)
         own, most = _draw_followed(links, tables, traversal.root(links), root[0], root[1], new[1], noise, mine, largest)
         values[0, draw], values[1, draw] = min(max(own, 0.0), 1.0), min(max(most, 0.0), 1.0)
     return values

@@ -8,18 +8,19 @@ The whole algorithm:
        q_b(j) = (returns of the episodes that ended on j + sum over the child states c of n(c) V_b(c)) / n(j),
        V_b(s) = max over the actions j of s of q_b(j), or b where untried.
 
-2. At a state of A actions the one of the largest q_b(j) + noise sigma t(j) / sqrt(A n(j)) is played, n(j) = 1 where
-   untried, with independent draws t(j) of Student's t distribution with `tail` degrees of freedom.
-3. sigma is the standard deviation of the returns of the episodes in which an action was tried for the first time;
-   where the rules bound what can follow j, q_b(j) is clipped to these bounds and sigma is at most half their distance.
-4. The level of an episode is chosen likewise, the largest mean return + sigma t / sqrt(number of episodes), by the
-   episodes that each level has played since the number of all episodes was last a power of two.
-5. Recommended is the action of the largest q(j) - noise sigma / sqrt(A n(j)) among the tried ones, with q(j) backed up
-   from what is recommended.
+2. At a state the action of the largest q_b(j) + w(j) z(j) is played, with w(j) = noise sigma(j) / n(j)^decay, n(j) = 1
+   where untried, and independent standard normal draws z(j).
+3. sigma(j) is the standard deviation of the returns after j, or sigma, that of the returns of the episodes in which an
+   action was tried for the first time, if that is larger; where the rules bound what can follow j, q_b(j) is clipped to
+   these bounds and sigma(j) is at most half their distance.
+4. The level of an episode, one of 1/K, 2/K, ..., 1, is that of the largest mean return + sigma z / sqrt(number of
+   episodes), by the episodes that each level has played since the number of all episodes was last a power of two.
+5. Recommended is the action of the largest q(j) - w(j) among the tried ones, with q(j) backed up from what is
+   recommended.
 
-All levels learn from all episodes, and an episode costs its path. Why heavy tails: an action whose first returns were
-bad is k standard deviations behind, and would practically never be tried again with Gaussian draws; with `tail` degrees
-of freedom it is in a share of about k^-tail of the visits. Conditions and proofs: docs/lab/theory_simple_learner.md.
+All levels learn from all episodes, and an episode costs its path. With decay = 1/2 the width would fall as that of a
+posterior. A faster decay tries as much at first, and is done earlier with actions that are about as good as the best.
+Conditions and proofs: docs/lab/theory_simple_learner.md.
 """
 
 from __future__ import annotations
@@ -30,18 +31,22 @@ import math
 import numba
 import numpy as np
 
-from tmdp_spiel.algorithms.path_learner import PathLearner, plan_values
-from tmdp_spiel.algorithms.thompson_estimate import Estimate, estimate
-from tmdp_spiel.core import hash_rng, validation
+from tmdp_spiel.algorithms.level_rows import LevelLearner, follow_row, init_row_values, played_before, rescore_row
+from tmdp_spiel.algorithms.path_learner import plan_values
+from tmdp_spiel.algorithms.thompson_estimate import Estimate, estimate, own_deviation
+from tmdp_spiel.core import validation
 from tmdp_spiel.core.jit import Direct, kernel
-from tmdp_spiel.trees import traversal
+from tmdp_spiel.core.normal_draws import normal
 from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE
 from tmdp_spiel.trees.return_ranges import known_ranges_below
 
 # K levels make K + 1 rows, the last one what is recommended; row k of state s is at s (K + 1) + k, likewise of j.
 # visits: int32[J], state_visits: int32[S], episodes through each;  sums: float64[J rows], n(j) q(j);
+# returns, squares: float64[J], of the episodes through each, summed;
 # best: float64[S rows], V(s);  plans: int16[S rows], played where n(s) > 0;  first: int16[S], played elsewhere
-ThompsonTables = collections.namedtuple("ThompsonTables", ["visits", "state_visits", "sums", "best", "plans", "first"])
+ThompsonTables = collections.namedtuple(
+    "ThompsonTables", ["visits", "state_visits", "returns", "squares", "sums", "best", "plans", "first"]
+)
 # levels: float64[K];  episodes, returns: float64[K], of each level since the last restart;
 # played: int64[K], its episodes in all;  current: int64[1], the level of the next episode
 LevelBandit = collections.namedtuple("LevelBandit", ["levels", "episodes", "returns", "played", "current"])
@@ -54,7 +59,7 @@ ThompsonMemory = collections.namedtuple(
         "bandit",
         "overall",
         "noise",
-        "tail",
+        "decay",
         "least",
         "most",
         "seed",
@@ -65,9 +70,6 @@ ThompsonMemory = collections.namedtuple(
         "lead",
     ],
 )
-# first: float64[S + 1], true V(s) of the first plan, and V last;  rows: float64[(S + 1) rows], true V(s) of what each
-# row plays where n(s) > 0, and V last;  change: float64[rows], scratch
-ThompsonValues = collections.namedtuple("ThompsonValues", ["first", "rows", "change"])
 
 # Of all episodes: their number, and the return of those that ended before an own decision. Of those in which an action
 # was tried for the first time, and of one imagined pair of a loss and a win of weight one half each: number, sum of
@@ -78,25 +80,23 @@ _COPY_KEY = 1 << 32  # episodes that are played at the same time have keys of th
 _SECOND_KEY = 1 << 62  # a draw takes two uniform numbers
 
 
-class ThompsonTree(PathLearner):
+class ThompsonTree(LevelLearner):
     """Thompson sampling on the visited tree, at several levels of optimism.
 
-    noise: the scale of the draws of a state's actions together, as a part of the standard error of a mean. With less
-        of it, regret is lower where most actions are equally good; with more, fewer mistakes are kept for long.
-    tail: the degrees of freedom of the draws. An action that is worse by d is played about n^(2 / (2 + tail)) times in
-        n visits of its state.
+    noise: the width of the draws of an action of one visit, in standard deviations of a return. 1 is what one visit
+        leaves open.
+    decay: the width falls as the visits to the power of -decay; 1/2 is the rate of a standard error. With more, regret
+        is lower where most actions are about equally good, as against an equilibrium, and more mistakes are kept.
     num_levels: K. The levels are 1/K, 2/K, ..., 1 of the range of returns. Level 1 tries everything once, the lowest
         level exploits soon on a tree that is too large for that.
 
     On every finite tree, almost surely, the recommended policy is a best response from some episode on, and the regret
-    of T episodes is O(T^(2 / (2 + tail))): docs/lab/theory_simple_learner.md. This needs returns in [0, 1], opponents
-    who do not change, and episodes that are independent given the policy. The constant is explicit, but nothing is said
-    about the time until then; on a tree of millions of states only figures do.
+    of T episodes is O((log T)^(1 / (2 decay))): docs/lab/theory_simple_learner.md. This needs returns in [0, 1],
+    opponents who do not change, and episodes that are independent given the policy. The constant is explicit, but
+    nothing is said about the time until then, whose mean may be infinite; so this is no bound on the mean regret.
     """
 
-    plays_in_rounds = True
-
-    def __init__(self, tree, *, noise: float = 0.2, tail: float = 3.0, num_levels: int = 3, seed: int = 0):
+    def __init__(self, tree, *, noise: float = 1.0, decay: float = 0.75, num_levels: int = 3, seed: int = 0):
         super().__init__(tree, seed)
         number = validation.whole_number("num_levels", num_levels)
         levels = np.arange(1, number + 1) / number
@@ -106,6 +106,8 @@ class ThompsonTree(PathLearner):
             tables=ThompsonTables(
                 visits=np.zeros(room.sequences, np.int32),
                 state_visits=np.zeros(room.states, np.int32),
+                returns=np.zeros(room.sequences),
+                squares=np.zeros(room.sequences),
                 sums=np.zeros(room.sequences * rows),
                 best=np.zeros(room.states * rows),
                 plans=np.zeros(room.states * rows, PLAN_DTYPE),
@@ -120,7 +122,7 @@ class ThompsonTree(PathLearner):
             ),
             overall=np.array([0.0, 0.0, 1.0, 0.5, 0.5]),
             noise=validation.positive("noise", noise),
-            tail=validation.positive("tail", tail),
+            decay=validation.positive("decay", decay),
             least=least,
             most=most,
             seed=self.seed,
@@ -134,9 +136,6 @@ class ThompsonTree(PathLearner):
         self._observe, self._redraw = Direct(_observe), Direct(_redraw)
         self._prepare(0)
 
-    def _prepare(self, first):
-        self._choose_any(self._memory.tables.first, first)
-
     @property
     def levels(self) -> np.ndarray:
         """The levels, the lowest first."""
@@ -147,22 +146,13 @@ class ThompsonTree(PathLearner):
         """The episodes that each level has played."""
         return self._memory.bandit.played.copy()
 
-    def plan(self) -> np.ndarray:
-        return self._row(int(self._memory.bandit.current[0]))
-
-    def recommend(self) -> np.ndarray:
-        return self._row(len(self._memory.bandit.levels))
-
-    def _row(self, row: int) -> np.ndarray:
-        tables = self._memory.tables
-        plan = np.where(tables.state_visits > 0, tables.plans[row :: len(self._memory.change)], tables.first)
-        return plan[: self.tree.num_states]
+    @property
+    def _current(self) -> np.ndarray:
+        return self._memory.bandit.current
 
     def action_selector(self, draw):
-        tables, self._in_flight = self._memory.tables, []
-        rows, current = len(self._memory.change), memoryview(self._memory.bandit.current)
-        visits, plans, first = (memoryview(each) for each in (tables.state_visits, tables.plans, tables.first))
-        return lambda state: plans[state * rows + current[0]] if visits[state] > 0 else first[state]
+        self._in_flight = []
+        return super().action_selector(draw)
 
     def action_selectors(self, number: int):
         """For episodes that are played before any of them is learned from: a function from `draw` to a action_selector.
@@ -202,20 +192,10 @@ class ThompsonTree(PathLearner):
 
     def init_values(self, mdp):
         first = plan_values(self.tree.links, mdp.chances, self._memory.tables.first)
-        return _init_values(self.tree.links, mdp.chances, self._memory, first)
-
-    def recommended_value(self, mdp, values) -> float:
-        return mdp.to_utility(float(values.rows[-1]))
+        return init_row_values(self.tree.links, mdp.chances, self._memory.tables, self._rows, first)
 
     def _play(self, mdp, values, rng, episodes):
         return _play(self.tree.links, mdp.chances, self._memory, values, rng, episodes)
-
-
-@kernel
-def _student(tail, seed, time, key):
-    """A draw of Student's t with that many degrees of freedom (Bailey, 1994); other keys are below _SECOND_KEY."""
-    radius = math.sqrt(tail * ((1.0 - hash_rng.uniform(seed, time, key)) ** (-2.0 / tail) - 1.0))
-    return radius * math.cos(2.0 * math.pi * hash_rng.uniform(seed, time, _SECOND_KEY + key))
 
 
 @kernel
@@ -241,9 +221,8 @@ def _draw_level(memory, copy):
     for level in range(len(bandit.levels)):
         number, draw = bandit.episodes[level], np.inf
         if number > 0.0:
-            noise = _student(
-                memory.tail, memory.seed, np.int64(overall[_EPISODES]), copy * _COPY_KEY + _LEVEL_KEY + level
-            )
+            key = copy * _COPY_KEY + _LEVEL_KEY + level
+            noise = normal(memory.seed, np.int64(overall[_EPISODES]), key, _SECOND_KEY + key)
             draw = bandit.returns[level] / number + deviation * noise / math.sqrt(number)
         if draw > largest:
             largest, chosen = draw, level
@@ -277,19 +256,21 @@ def _choose(links, memory, state, copy):
     """Of every row: `value`, V(s), and `lead`, the sequence of the largest draw."""
     tables, levels = memory.tables, memory.bandit.levels
     rows, time, deviation = len(memory.change), tables.state_visits[state], _deviation(memory.overall)
-    actions = links.first_sequence[state + 1] - links.first_sequence[state]
     for row in range(rows):
         memory.value[row], memory.draw[row], memory.lead[row] = -np.inf, -np.inf, links.first_sequence[state]
     for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
         number, (low, high) = tables.visits[j], _range(memory, j)
-        width = memory.noise * min(deviation, 0.5 * (high - low)) / math.sqrt(actions * max(number, 1))
-        noise = width * _student(memory.tail, memory.seed, time, copy * _COPY_KEY + j)
+        own = min(max(deviation, own_deviation(tables, j)), 0.5 * (high - low))
+        width = memory.noise * own * max(number, 1) ** -memory.decay
+        key = copy * _COPY_KEY + j
+        noise = width * normal(memory.seed, time, key, _SECOND_KEY + key)
         for row in range(rows - 1):
             mean = tables.sums[np.int64(j) * rows + row] / number if number > 0 else levels[row]
             mean = min(max(mean, low), high)
             memory.value[row] = max(memory.value[row], mean)
-            if mean + noise > memory.draw[row]:
-                memory.draw[row], memory.lead[row] = mean + noise, j
+            drawn = mean + noise
+            if drawn > memory.draw[row]:
+                memory.draw[row], memory.lead[row] = drawn, j
         if number > 0 or low == high:
             mean = tables.sums[np.int64(j) * rows + rows - 1] / number if number > 0 else low
             lower = min(max(mean, low), high) - width
@@ -311,6 +292,8 @@ def _learn_at(links, memory, at, length, value):
     state, j = np.int64(memory.path.states[at]), np.int64(memory.path.sequences[at])
     tables.visits[j] += 1
     tables.state_visits[state] += 1
+    tables.returns[j] += value
+    tables.squares[j] += value * value
     for row in range(rows):
         tables.sums[j * rows + row] += value if at == length - 1 else memory.change[row]
     _choose(links, memory, state, 0)
@@ -334,80 +317,25 @@ def _observe(links, memory, length, value):
 
 
 @kernel
-def _true_sequence_value(links, chances, tables, values, sequence, row):
-    """Q(j) = ending value of j + sum over child states c of V(c); V if j is the root."""
-    total, rows = chances.ending_value[sequence], len(values.change)
-    child, end = traversal.children(links, sequence)
-    while child != end:
-        total += values.rows[child * rows + row] if tables.state_visits[child] > 0 else values.first[child]
-        child = traversal.next_child(links, child)
-    return total
-
-
-@numba.njit(cache=True)
-def _init_values(links, chances, memory, first):
-    """The true values of all rows, bottom-up over the visited states."""
-    states, rows, tables = len(links.parent), len(memory.change), memory.tables
-    values = ThompsonValues(first, np.empty((states + 1) * rows), np.empty(rows))
-    for state in range(states - 1, -1, -1):
-        if tables.state_visits[state] > 0:
-            for row in range(rows):
-                cell = np.int64(state) * rows + row
-                j = links.first_sequence[state] + tables.plans[cell]
-                values.rows[cell] = _true_sequence_value(links, chances, tables, values, j, row)
-    for row in range(rows):
-        values.rows[states * rows + row] = _true_sequence_value(
-            links, chances, tables, values, traversal.root(links), row
-        )
-    return values
-
-
-@kernel
 def _observe_scored(links, chances, memory, values, length, value):
     """_observe, with the true values brought up to date."""
     tables, path, rows = memory.tables, memory.path, len(memory.change)
     _begin(memory, length, value)
     for at in range(length - 1, -1, -1):
-        state, j = np.int64(path.states[at]), np.int64(path.sequences[at])
+        state = np.int64(path.states[at])
         _learn_at(links, memory, at, length, value)
-        new = tables.state_visits[state] == 1
         for row in range(rows):
             cell, lead = state * rows + row, memory.lead[row]
-            before = links.first_sequence[state] + (tables.first[state] if new else tables.plans[cell])
-            old = values.first[state] if new else values.rows[cell]
+            before = played_before(links, tables, cell, state)
             tables.plans[cell] = lead - links.first_sequence[state]
-            if lead != before:
-                values.rows[cell] = _true_sequence_value(links, chances, tables, values, lead, row)
-            elif lead == j and at < length - 1:
-                values.rows[cell] = old + values.change[row]
-            else:
-                values.rows[cell] = old
-            values.change[row] = values.rows[cell] - old
-            if at == 0:
-                values.rows[len(values.rows) - rows + row] += values.change[row]
-
-
-@kernel
-def _follow(links, chances, memory, uniform):
-    """One episode of the current level from one uniform draw: fills the path; returns (its length, outcome)."""
-    tables, path = memory.tables, memory.path
-    rows, row = len(memory.change), memory.bandit.current[0]
-    j, rest, length = traversal.root(links), uniform, 0
-    while True:
-        state, outcome, rest = traversal.follow_chance(links, chances, j, rest)
-        if outcome >= 0:
-            return length, outcome
-        action = tables.plans[np.int64(state) * rows + row] if tables.state_visits[state] > 0 else tables.first[state]
-        j = np.int64(links.first_sequence[state] + action)
-        path.states[length], path.sequences[length] = state, j
-        length += 1
+            rescore_row(links, chances, tables, values, path, at, length, row, before, lead)
 
 
 @numba.njit(cache=True)
 def _play(links, chances, memory, values, rng, number):
-    total, rows = 0.0, len(values.change)
+    total, rows, current = 0.0, len(values.change), memory.bandit.current
     for _ in range(number):
-        total += values.rows[len(values.rows) - rows + memory.bandit.current[0]]
-        length, outcome = _follow(links, chances, memory, rng.random())
+        total += values.rows[len(values.rows) - rows + current[0]]
+        length, outcome = follow_row(links, chances, memory.tables, memory.path, current[0], rows, rng.random())
         _observe_scored(links, chances, memory, values, length, chances.outcome_return[outcome])
     return number, total
