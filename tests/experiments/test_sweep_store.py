@@ -161,8 +161,12 @@ def test_an_archive_with_other_numbers_in_it_is_refused(tmp_path):
         archive.unpack(path)
 
 
-@pytest.mark.parametrize("path", sorted((pathlib.Path(__file__).parents[2] / "docs" / "runs").glob("*.xz")), ids=str)
-def test_the_shipped_archives_are_read_and_written_again_to_the_same_text(tmp_path, path):
+RUNS = pathlib.Path(__file__).parents[2] / "docs" / "runs"
+
+
+@pytest.mark.parametrize("name", ["learning", "ranks", "responders", "stopping"])
+def test_the_shipped_archives_are_read_and_written_again_to_the_same_text(tmp_path, name):
+    path = RUNS / f"{name}.jsonl.xz"
     runs = archive.unpack(path)
     assert len(runs) > 300 and all(isinstance(each, Result) for each in runs)
     archive.pack(runs, tmp_path / "again.xz")
