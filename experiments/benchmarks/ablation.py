@@ -61,7 +61,7 @@ VARIANTS = {
     "sigma of all episodes": Variant({}, ("elif memory.tables.visits[path.sequences[length - 1]] == 0:", "else:")),
     "imagined pair of weight 1/2": Variant({}, ("[0.0, 0.0, 1.0, 0.5, 0.5]", "[0.0, 0.0, 0.5, 0.25, 0.25]")),
     "imagined pair of weight 2": Variant({}, ("[0.0, 0.0, 1.0, 0.5, 0.5]", "[0.0, 0.0, 2.0, 1.0, 1.0]")),
-    "sigma the same for all": Variant({}, ("max(deviation, own_deviation(tables, j))", "deviation")),
+    "no deviations of their own": Variant({}, ("max(deviation, own_deviation(tables, j))", "deviation")),
     "no ranges by the rules": Variant(
         {}, ("least, most = known_ranges_below(tree)", "least, most = np.empty(0), np.empty(0)")
     ),
