@@ -2,6 +2,7 @@
 
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 
@@ -16,7 +17,7 @@ COMMANDS = {
     "stress.run_all": "--parts=use --minutes=0",
     "research.drift_power": "--runs=1 --episodes=300 --opponents=alternates",
     "research.sharper_coverage": "--runs=1 --episodes=10",
-    "benchmarks.ablation": "--problems=kuhn --variants=default --runs=1 --results={folder}/runs",
+    "benchmarks.ablation": "'--problems=kuhn x' --variants=default --runs=1 --results={folder}/runs",
     "benchmarks.agents_table": "--rows_of=phantom_ttt",
     "research.identification_coverage": "--runs=1 --exploit_episodes=20",
     "examples.identify": "--epsilon=0.5",
@@ -60,7 +61,7 @@ def started(module: str, *arguments: str) -> str:
 def test_every_command_runs(module, tmp_path):
     if module in NEED_TORCH:
         pytest.importorskip("torch")
-    started(module, *COMMANDS[module].format(folder=tmp_path).split())
+    started(module, *shlex.split(COMMANDS[module].format(folder=tmp_path)))
 
 
 @pytest.mark.rbt

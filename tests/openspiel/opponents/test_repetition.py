@@ -128,6 +128,19 @@ def test_workers_are_compared_by_the_answers_of_the_run_alone():
             for worker, rng in enumerate(rngs):
                 copies.add(str(worker), number, "here", str(rng.integers(2)), None)
 
-    run([1, 2, 3])
+        return copies
+
+    assert not run([1, 2, 3]).too_few
     with pytest.raises(RuntimeError, match="repeat each other's random answers"):
         run([1, 1, 1])
+
+
+def test_what_came_after_the_last_check_is_compared_at_the_end():
+    copies = Copies(RuntimeError)
+    for number, answer in enumerate("000000000000001101111"):  # compared when there are 32 answers, of the 42
+        for worker in ("one", "two"):
+            copies.add(worker, number, "here", answer, None)
+        assert copies.too_few == (number < 15)
+    assert not copies.too_few
+    with pytest.raises(RuntimeError, match="repeat each other"):
+        copies.check()

@@ -313,6 +313,10 @@ class LiveGame:
         """Whether many episodes are played at once."""
         return self._rounds is not None
 
+    def check_copies(self) -> bool:
+        """Compares the answers of several workers, if there are; whether there were enough to tell."""
+        return not isinstance(self._rounds, ExecutorOpponents) or self._rounds.check_copies()
+
     @property
     def asked_again(self) -> int:
         """How many answers were asked for again, because the worker died that was to give them."""

@@ -40,7 +40,7 @@ from tmdp_spiel.openspiel.opponents.seeding import (
 from tmdp_spiel.openspiel.opponents.user_files import dumps, loads
 
 _ATTEMPTS = 3  # at an answer whose worker dies
-_SECONDS_ALONE, _LEAST_ALONE = 0.1, 2  # that a worker answers alone, to be compared with the others
+_SECONDS_ALONE, _LEAST_ALONE = 0.15, 2  # that a worker answers alone, to be compared with the others
 _local = threading.local()
 
 
@@ -142,6 +142,11 @@ class ExecutorOpponents:
                 if worker is not None:
                     self._copies.add(worker, number, place(state.current_player(), state.history()), str(action), alone)
                 yield key, action
+
+    def check_copies(self) -> bool:
+        """Compares the answers of all workers; whether there were enough to tell if they repeat each other."""
+        self._copies.check()
+        return not self._copies.too_few
 
     def _renew(self) -> None:
         """A new executor in the place of one that is broken."""

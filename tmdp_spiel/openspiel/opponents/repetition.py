@@ -30,6 +30,7 @@ REMEDY = (
     "generator, such as np.random.default_rng([seed, episode])"
 )
 ENOUGH_ANSWERS = 12  # of a bot, to tell
+ENOUGH_OF_WORKERS = 16  # of each of two copies of a coin, to tell that they repeat each other
 _EPISODES, _MOST_ANSWERS, _MOST_FAILURES = 256, 1_000, 10
 _SAME_EPISODES = 8  # in a row that have the same chance events, so that a history comes again in any game
 _PERMUTATIONS = 9_999
@@ -216,24 +217,33 @@ class Copies:
     def __init__(self, fail: Callable[[str], Exception]):
         self._fail = fail
         self._transcripts: dict[str, Transcript] = {}
-        self._answers, self._next_check, self._next_workers = 0, 32, 2
+        self._answers, self._next_check = 0, 32
 
     def add(self, worker: str, number: int, position: str, answer: str, alone: Transcript | None) -> None:
         """One answer, the given one of its worker; alone: what the worker answered when it began."""
+        is_new = worker not in self._transcripts
         theirs = self._transcripts.setdefault(worker, {})
         if alone is not None:
             theirs.update({f"alone, {key}": each for key, each in alone.items()})
         self._answers += 1
         if self._answers <= _ENTRIES:
             theirs.setdefault(position, {})[str(number)] = answer
-        workers = len(self._transcripts)
-        if workers < 2 or not (workers >= self._next_workers or self._answers >= self._next_check):
-            return
-        self._next_workers = 2 * workers if workers >= self._next_workers else self._next_workers
-        self._next_check = 2 * self._answers if self._answers >= self._next_check else self._next_check
-        if repeats(list(self._transcripts.values())):
+        if is_new or self._answers >= self._next_check:
+            self._next_check = max(self._next_check, 2 * self._answers)
+            self.check()
+
+    def check(self) -> None:
+        """Compares what there is so far."""
+        if len(self._transcripts) > 1 and repeats(list(self._transcripts.values())):
             raise self._fail(
                 "copies of the opponent in several workers repeat each other's random answers, although each of them "
                 f"was given a seed of its own, so that episodes are not independent and nothing can be certified. "
                 f"{REMEDY}; or let one process play"
             )
+
+    @property
+    def too_few(self) -> bool:
+        """Whether some worker gave so few answers that it cannot be told from the others."""
+        return (
+            len(self._transcripts) > 1 and min(map(number_of_answers, self._transcripts.values())) < ENOUGH_OF_WORKERS
+        )
