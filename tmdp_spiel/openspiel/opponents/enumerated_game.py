@@ -10,6 +10,7 @@ import types
 
 import numpy as np
 
+from tmdp_spiel.algorithms.betting_on_histories import BettingOnHistories
 from tmdp_spiel.algorithms.learner import Learner
 from tmdp_spiel.algorithms.path_learner import PathLearner
 from tmdp_spiel.openspiel.opponents.live_game import LiveGame
@@ -77,8 +78,11 @@ class EnumeratedGame(LiveGame):
                 if plan is None or not np.array_equal(plan, now):
                     plan = now
                     choose, known = self._follow(plan)
-            failures = self.failures
-            ended_on, utility, left = self._episode(choose, known, self._view.find)
+            failures, state = self.failures, self.game.new_initial_state()
+            if isinstance(learner, BettingOnHistories):
+                ended_on, utility, left = self._walk(state, ROOT, choose, known, self._view.find)
+            else:
+                ended_on, utility, left = self._episode(choose, known, self._view.find)
             if left:
                 raise ValueError(
                     f"an episode of {self.game} came to a state that the rules did not give when they were enumerated"
@@ -87,7 +91,10 @@ class EnumeratedGame(LiveGame):
                 # Not learned from: bounds that hold at all times hold at this one, and no more episodes are played.
                 return played
             ended_on, value = self._view.sequence(ended_on), self.tree.to_return(utility)
-            learner.learn(ended_on, value)
+            if isinstance(learner, BettingOnHistories):
+                learner.learn_actions(state.history())
+            else:
+                learner.learn(ended_on, value)
             if self.watch is not None:
                 self.watch(ended_on, value, False, self.tree.num_states)
         return number
