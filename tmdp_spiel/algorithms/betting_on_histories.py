@@ -136,7 +136,7 @@ def _answers(histories, visits):
 
 
 @numba.njit(cache=True)
-def _model_of(histories, visits):
+def model_of(histories, visits):
     """The model, without its spread."""
     answers, reach = _answers(histories, visits), np.ones(len(visits))
     for h in range(len(visits)):
@@ -187,9 +187,9 @@ def _at_state(links, seen, state, chance, means, variances, errors, error, gains
 
 
 @numba.njit(cache=True)
-def _look_ahead(links, histories, memory, model):
+def look_ahead(links, histories, seen, base, answer, model):
     """Sets the answer and B, and foresees what follows each sequence: by own decisions, the last ones first."""
-    base, answer, sequences, states = memory.base, memory.bet.answer, len(links.can_end), len(links.parent)
+    sequences, states = len(links.can_end), len(links.parent)
     chance, error = np.zeros(states), np.zeros(states)
     means, variances, errors = np.zeros(sequences), np.zeros(sequences), np.zeros(sequences)
     gains, end = np.zeros(sequences + 1), len(base)
@@ -206,7 +206,7 @@ def _look_ahead(links, histories, memory, model):
                 means[histories.move[child]] += model.reach[h] * base[child]
                 variances[histories.move[child]] += model.reach[h] * model.spread[child]
         for state in range(histories.first_state[decisions], histories.first_state[decisions + 1]):
-            _at_state(links, memory.seen, state, chance, means, variances, errors, error, gains, answer)
+            _at_state(links, seen, state, chance, means, variances, errors, error, gains, answer)
         for h in range(first, last):
             base[h] = 0.0
             for at in range(histories.first_move[h], histories.first_move[h + 1]):
@@ -278,8 +278,8 @@ def _set_lower(histories, memory, model, outlook, reach, ahead):
 @numba.njit(cache=True)
 def _redesign(links, histories, memory):
     """Sets answer, exploration, baselines and stakes for the episodes until the next look."""
-    episodes, model = memory.seen.progress[EPISODES], _model_of(histories, memory.visits)
-    outlook = _look_ahead(links, histories, memory, model)
+    episodes, model = memory.seen.progress[EPISODES], model_of(histories, memory.visits)
+    outlook = look_ahead(links, histories, memory.seen, memory.base, memory.bet.answer, model)
     memory.bet.centres[:] = memory.base[0]
     ahead = max(memory.planned - episodes, LEAST_AHEAD * episodes)
     explore(links, memory, outlook, ahead)

@@ -10,7 +10,6 @@ import types
 
 import numpy as np
 
-from tmdp_spiel.algorithms.betting_on_histories import BettingOnHistories
 from tmdp_spiel.algorithms.learner import Learner
 from tmdp_spiel.algorithms.path_learner import PathLearner
 from tmdp_spiel.openspiel.opponents.live_game import LiveGame
@@ -70,6 +69,7 @@ class EnumeratedGame(LiveGame):
         if learner.tree is not self.tree:
             raise ValueError(f"the learner was made for another tree: {learner.tree!r}, not {self.tree!r}")
         choose, known, plan = None, self.tree.num_states, None
+        whole = hasattr(learner, "learn_actions")  # it learns from what everybody did
         for played in range(number):
             if isinstance(learner, PathLearner):
                 choose = learner.action_selector(self._random.random) if choose is None else choose
@@ -79,7 +79,7 @@ class EnumeratedGame(LiveGame):
                     plan = now
                     choose, known = self._follow(plan)
             failures, state = self.failures, self.game.new_initial_state()
-            if isinstance(learner, BettingOnHistories):
+            if whole:
                 ended_on, utility, left = self._walk(state, ROOT, choose, known, self._view.find)
             else:
                 ended_on, utility, left = self._episode(choose, known, self._view.find)
@@ -91,8 +91,8 @@ class EnumeratedGame(LiveGame):
                 # Not learned from: bounds that hold at all times hold at this one, and no more episodes are played.
                 return played
             ended_on, value = self._view.sequence(ended_on), self.tree.to_return(utility)
-            if isinstance(learner, BettingOnHistories):
-                learner.learn_actions(state.history())
+            if whole:
+                learner.learn_actions(state.history())  # type: ignore[attr-defined]
             else:
                 learner.learn(ended_on, value)
             if self.watch is not None:
