@@ -197,3 +197,20 @@ def test_wrong_calls():
     game = ts.load_game("leduc_poker")
     with pytest.raises(GameTooLargeError, match="max_nodes = 100"):
         build_history_tree(game, build_infostate_tree(game, 0), max_nodes=100)
+
+
+def test_intervals_that_are_looked_at_all_the_time_are_wrong_no_more_often_than_promised():
+    game, rules = rules_of("kuhn_poker", 1)
+    mdp, delta, runs, wrong, broken = ts.build_tree(game, 1, uniform(game)), 0.5, 60, 0, 0
+    for seed in range(runs):
+        learner = BettingOnHistories(rules, planned=100, delta=delta, seed=seed)
+        table = EnumeratedGame(game, 1, uniform(game), tree=rules.tree, seed=seed)
+        was_wrong = was_broken = False
+        for _ in range(100):
+            table.play(learner, 1)
+            lower, upper = learner.lower_bound(), learner.upper_bound()
+            value = mdp.scaled_value(learner.recommend()) if lower > 0 else 0.0
+            was_wrong |= lower > value or upper < mdp.scaled_best_value
+            was_broken |= (lower + upper) / 2 + (upper - lower) / 40 < mdp.scaled_best_value
+        wrong, broken = wrong + was_wrong, broken + was_broken
+    assert wrong <= delta * runs < broken
