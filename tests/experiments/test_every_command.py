@@ -28,6 +28,7 @@ COMMANDS = {
     "benchmarks.responders": "--problems=connect_four --runs=1 --episodes=5 --seconds=0.01 --measured=2 "
     "--output={folder}",
     "benchmarks.train_agents": "--game=kuhn_poker --algorithm=nfsp --seconds=0.1 --output={folder}/agent.npz",
+    "benchmarks.intervals": "--game=kuhn_poker --episodes=300 --seeds=1",
     "benchmarks.exact_games": "--repeats=1 --games=liars_dice(numdice=1,dice_sides=3)",
     "benchmarks.exact_learning": "--games=liars_dice(numdice=1,dice_sides=3) --opponents=uniform --episodes=100 "
     "--seeds=1 --certified=100 --output={folder}/runs.jsonl --pack={folder}/runs.jsonl.xz",

@@ -58,15 +58,15 @@ from tmdp_spiel.trees.tree_mdp import mixed_value, own_reach
 
 _COVER = 0.1  # share of the exploration that covers all endings
 _ANSWER = 0.2  # share that plays the answer
-_TRUST = 0.5  # in the estimated deficits of policies, where stakes and exploration are foreseen
-_RISK = 0.8  # the most that stake times reach may be
-_RAISED = 2.0  # how far a single return may go beyond what the stake allows before the baseline is raised
+TRUST = 0.5  # in the estimated deficits of policies, where stakes and exploration are foreseen
+RISK = 0.8  # the most that stake times reach may be
+RAISED = 2.0  # how far a single return may go beyond what the stake allows before the baseline is raised
 _STEP = 0.8  # between stakes tried
 _MOST_STEPS = 60
-_LEAST_AHEAD = 0.1  # of the episodes so far, that stakes are set for
-_SAYS_SOMETHING = 0.05  # on the [0, 1] scale: unless told, stakes are set for when bounds are about that far apart
-_TINY = 1e-12
-_SHARPNESS = 5.0  # of the answer, per standard error
+LEAST_AHEAD = 0.1  # of the episodes so far, that stakes are set for
+SAYS_SOMETHING = 0.05  # on the [0, 1] scale: unless told, stakes are set for when bounds are about that far apart
+TINY = 1e-12
+SHARPNESS = 5.0  # of the answer, per standard error
 
 # In `numbers`: summed stakes of both sides, the bracket of the lower bound, the weight of the answers, the stake
 UPPER_STAKES, LOWER_STAKES, LOWER_TOTAL, ANSWER_WEIGHT, FULL_STAKE = 0, 1, 2, 5, 6
@@ -99,7 +99,7 @@ class BettingOnValues(BettingLearner):
             seen=new_seen(tree, cover),
             root_can_end=tree.root_can_end,
             needed=math.log(2.0 / self.delta),
-            planned=foreseen_episodes(width, _SAYS_SOMETHING, self.delta / 2) if planned is None else float(planned),
+            planned=foreseen_episodes(width, SAYS_SOMETHING, self.delta / 2) if planned is None else float(planned),
         )
         _redesign(tree.links, self._memory)
 
@@ -180,7 +180,7 @@ class BettingOnValues(BettingLearner):
 
 def foreseen_interval_episodes(tree: InfostateTree, delta: float) -> float:
     """About how many episodes it takes until the bounds of BettingOnValues say something."""
-    return foreseen_episodes(max_cover(tree.links)[1], _SAYS_SOMETHING, delta / 2)
+    return foreseen_episodes(max_cover(tree.links)[1], SAYS_SOMETHING, delta / 2)
 
 
 @numba.njit(cache=True)
@@ -198,7 +198,7 @@ def _first_value(links, memory, means, answer):
 
 
 @numba.njit(cache=True)
-def _best_stake(links, memory, gains, moments, ahead, largest):
+def best_stake(links, memory, gains, moments, ahead, largest):
     """The stake with which the bound is expected to be least, `ahead` episodes from now; tried downwards."""
     costs, summed = np.empty(len(gains)), memory.seen.numbers[UPPER_STAKES]
     best, stake, least = largest, largest, np.inf
@@ -214,10 +214,10 @@ def _best_stake(links, memory, gains, moments, ahead, largest):
 
 
 @numba.njit(cache=True)
-def _explore(links, memory, outlook, ahead):
+def explore(links, memory, outlook, ahead):
     """Sets mu: the least variance of the policies that hold the upper bound up, mixed with the answer and the cover."""
     bet, sequences, stake = memory.bet, len(links.can_end), memory.seen.numbers[FULL_STAKE]
-    moments = _moments(links, outlook.chance, outlook.variances, own_reach(links, bet.mu))
+    moments = policy_moments(links, outlook.chance, outlook.variances, own_reach(links, bet.mu))
     costs, apart, mixed = np.empty(sequences + 1), np.empty(sequences), np.empty(sequences)
     for j in range(sequences + 1):
         costs[j] = -(memory.totals[j] + ahead * stake * (outlook.gains[j] + 0.5 * stake * moments[j]))
@@ -229,7 +229,7 @@ def _explore(links, memory, outlook, ahead):
 
 
 @numba.njit(cache=True)
-def _moments(links, chance, variances, reach):
+def policy_moments(links, chance, variances, reach):
     """The variance of X(pi) as a sum over the sequences that pi plays."""
     return second_moments(links, chance, variances, np.zeros(len(chance)), reach)
 
@@ -239,15 +239,15 @@ def _set_upper(links, memory, outlook, ahead, luck):
     """Sets the baseline and the stake of the upper bound: the means, raised where a return could move it too far."""
     bet, sequences, reach = memory.bet, len(links.can_end), own_reach(links, memory.bet.mu)
     bet.upper_baseline[:] = outlook.means
-    moments = _moments(links, outlook.chance, outlook.variances, reach)
+    moments = policy_moments(links, outlook.chance, outlook.variances, reach)
     moments[sequences] += luck
     largest = max(2.0 * memory.seen.numbers[FULL_STAKE], _largest_stake(links, memory))
-    stake = _best_stake(links, memory, outlook.gains, moments, ahead, largest)
-    most_gain = _RAISED * _RISK / stake
+    stake = best_stake(links, memory, outlook.gains, moments, ahead, largest)
+    most_gain = RAISED * RISK / stake
     about = raised(links, memory.seen, bet.mu, reach, outlook.means, outlook.variances, most_gain, bet.upper_baseline)
-    moments = _moments(links, outlook.chance, about, reach)
+    moments = policy_moments(links, outlook.chance, about, reach)
     moments[sequences] += luck
-    stake = _best_stake(links, memory, outlook.gains, moments, ahead, _largest_stake(links, memory))
+    stake = best_stake(links, memory, outlook.gains, moments, ahead, _largest_stake(links, memory))
     memory.seen.numbers[FULL_STAKE] = stake
     bet.stakes[UPPER] = stake
 
@@ -259,34 +259,34 @@ def _set_lower(links, memory, outlook, ahead, luck):
     bet.lower_baseline[:] = outlook.means
     least = least_estimate(links, bet, memory.seen.least_return, memory.root_can_end)
     bet.reaches[LOWER] = max(bet.centres[LOWER] - least, 1e-6)
-    variance = luck + _TINY
+    variance = luck + TINY
     for j in range(len(reach)):
         variance += outlook.chance[j] * outlook.variances[j] * outlook.answer_reach[j] ** 2 / reach[j]
     wanted = math.sqrt(2.0 * memory.needed / ((memory.seen.progress[EPISODES] + ahead) * variance))
-    bet.stakes[LOWER] = min(wanted, _RISK / bet.reaches[LOWER])
+    bet.stakes[LOWER] = min(wanted, RISK / bet.reaches[LOWER])
 
 
 @numba.njit(cache=True)
 def _redesign(links, memory):
     """Sets answer, exploration, baselines and stakes for the episodes until the next look."""
     bet, episodes = memory.bet, memory.seen.progress[EPISODES]
-    outlook = look_ahead(links, memory.seen, _SHARPNESS, _TRUST, bet.answer)
+    outlook = look_ahead(links, memory.seen, SHARPNESS, TRUST, bet.answer)
     mean, luck = _first_value(links, memory, outlook.means, bet.answer)
     outlook.gains[len(links.can_end)] = mean
     bet.centres[:] = mean
-    ahead = max(memory.planned - episodes, _LEAST_AHEAD * episodes)
-    _explore(links, memory, outlook, ahead)
+    ahead = max(memory.planned - episodes, LEAST_AHEAD * episodes)
+    explore(links, memory, outlook, ahead)
     _set_upper(links, memory, outlook, ahead, luck)
     _set_lower(links, memory, outlook, ahead, luck)
 
 
 @numba.njit(cache=True)
 def _largest_stake(links, memory):
-    """The stake at which the largest estimate that the rules allow is worth the share _RISK; sets the reach."""
+    """The stake at which the largest estimate that the rules allow is worth the share RISK; sets the reach."""
     bet = memory.bet
     most = largest_estimate(links, bet, memory.seen.most_return, memory.root_can_end)
     bet.reaches[UPPER] = max(most - bet.centres[UPPER], 1e-6)
-    return _RISK / bet.reaches[UPPER]
+    return RISK / bet.reaches[UPPER]
 
 
 @numba.njit(cache=True)

@@ -26,10 +26,10 @@ from tmdp_spiel.trees.tree_mdp import TreeMDP, mixed_value, own_reach
 FIRST_LOOK = 16
 _GROWTH = 0.03  # of the episodes between looks
 _PASS_SHARE = 10  # and at least one episode for that many sequences, so that looks do not cost more than episodes
-_PRIOR_VISITS = 0.5
+PRIOR_VISITS = 0.5
 _PRIOR_CHANCE = 0.2  # visits that are added to every state
 _PRIOR_VARIANCE = 0.5  # as a share of that of all returns
-_CAUTION = 2.0  # standard errors that are taken off a deficit
+CAUTION = 2.0  # standard errors that are taken off a deficit
 _TINY = 1e-12
 
 # The state of a run in arrays, `progress` and `numbers`, so that compiled code can advance it.
@@ -164,15 +164,15 @@ def _observed(links, seen, value, error, j, overall, spread):
     if children == 0:
         guess = min(max(overall, seen.lowest[j]), seen.highest[j])
     unknown = min(spread, 0.25 * (seen.highest[j] - seen.lowest[j]) ** 2)
-    visits, weight = seen.visits[j], seen.visits[j] + _PRIOR_VISITS
+    visits, weight = seen.visits[j], seen.visits[j] + PRIOR_VISITS
     scatter = max(squares - total * total / max(visits, 1), 0.0)
-    mean = (total + _PRIOR_VISITS * guess) / weight
-    variance = (scatter + _PRIOR_VISITS * unknown) / weight
+    mean = (total + PRIOR_VISITS * guess) / weight
+    variance = (scatter + PRIOR_VISITS * unknown) / weight
     return mean, variance, variance / weight + below / weight**2
 
 
 @kernel
-def _answer_at(links, state, means, errors, sharpness, answer):
+def answer_at(links, state, means, errors, sharpness, answer):
     """Sets the answer: a in proportion to exp(-sharpness (best mean - mean(s, a)) / sqrt(e(best) + e(s, a)))."""
     best, total = links.first_sequence[state], 0.0
     for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
@@ -200,12 +200,12 @@ def estimate(links, seen, sharpness, answer, means, variances, deficits):
     for state in range(states - 1, -1, -1):
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             means[j], variances[j], errors[j] = _observed(links, seen, value, error, j, overall, spread)
-        _answer_at(links, state, means, errors, sharpness, answer)
+        answer_at(links, state, means, errors, sharpness, answer)
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             value[state] += answer[j] * means[j]
             error[state] += answer[j] ** 2 * errors[j]
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
-            sure = value[state] - means[j] - _CAUTION * math.sqrt(errors[j] + error[state])
+            sure = value[state] - means[j] - CAUTION * math.sqrt(errors[j] + error[state])
             deficits[j] = max(sure, 0.0)
 
 

@@ -42,7 +42,7 @@ def enumerated_form(game, *, max_nodes: int = DEFAULT_MAX_NODES) -> SparseSequen
         if actor == _CHANCE:
             waiting.extend((state.child(action), sequences, chance * p) for action, p in state.chance_outcomes())
             continue
-        tree, number = trees[actor], _state_number(trees[actor], sequences[actor], state, actor)
+        tree, number = trees[actor], state_number(trees[actor], sequences[actor], state, actor)
         for j, action in enumerate(tree.legal_actions(number).tolist(), start=int(tree.first_sequence[number])):
             after = (j, sequences[1]) if actor == 0 else (sequences[0], j)
             waiting.append((state.child(action), after, chance))
@@ -57,7 +57,7 @@ def enumerated_form(game, *, max_nodes: int = DEFAULT_MAX_NODES) -> SparseSequen
     )
 
 
-def _state_number(tree: InfostateTree, sequence: int, state: pyspiel.State, player: int) -> int:
+def state_number(tree: InfostateTree, sequence: int, state: pyspiel.State, player: int) -> int:
     string = state_key(state, player, state.get_game().get_type())
     legal = state.legal_actions()
     for name in (string, string_with_actions(string, legal)):

@@ -70,7 +70,8 @@ class EnumeratedGame(LiveGame):
         """Lets the learner play and learn; returns how many episodes it played, fewer if an opponent failed.
 
         A failed episode is among them: it counts as the worst that it could have been (`observe_failed`), as what fails
-        may depend on the cards.
+        may depend on the cards. A learner from whole histories (`learn_actions`) cannot do that: it ends before the
+        failed episode, where bounds that hold at all times hold, and must not learn from others after it.
         """
         if learner.tree is not self.tree:
             raise ValueError(f"the learner was made for another tree: {learner.tree!r}, not {self.tree!r}")
@@ -88,10 +89,26 @@ class EnumeratedGame(LiveGame):
                 if plan is None or not np.array_equal(plan, now):
                     plan = now
                     choose, known = self._follow(plan)
+            if hasattr(learner, "learn_actions"):
+                if not self._learns_from_whole_episode(learner, choose, known):
+                    return played
+                continue
             ended_on, utility, left = self._episode(choose, known, self._view.find)
             self._check_inside(left)
             self._learn_from(learner, [(self._view.sequence(ended_on), utility)])
         return number
+
+    def _learns_from_whole_episode(self, learner: Learner, choose, known: int) -> bool:
+        """Plays an episode, and lets the learner learn from what everybody did; False if an opponent failed."""
+        state = self.game.new_initial_state()
+        ended_on, utility, left = self._walk(state, ROOT, choose, known, self._view.find)
+        self._check_inside(left)
+        if utility is None:
+            return False
+        learner.learn_actions(state.history())  # type: ignore[attr-defined]
+        if self.watch is not None:
+            self.watch(self._view.sequence(ended_on), self.tree.to_return(utility), False, self.tree.num_states)
+        return True
 
     def _in_rounds(self, learner: Learner, number: int) -> int:
         """None of the episodes of a round is learned from before all of them have ended."""
