@@ -9,6 +9,7 @@ them apart shows nothing.
 """
 
 import dataclasses
+import functools
 import pathlib
 import random
 import tempfile
@@ -22,7 +23,9 @@ from absl import app, flags
 
 import tmdp_spiel as ts
 from experiments.research.problems import problems
+from tmdp_spiel.algorithms.betting_on_histories import BettingOnHistories
 from tmdp_spiel.algorithms.betting_on_values import BettingOnValues
+from tmdp_spiel.algorithms.betting_ucrl_on_histories import BettingUCRLOnHistories
 from tmdp_spiel.bounds.mean_bounds import lower_mean, upper_mean
 from tmdp_spiel.bounds.relaxation import Relaxation
 from tmdp_spiel.bounds.sequence_values import upper_values
@@ -30,6 +33,7 @@ from tmdp_spiel.bounds.threshold import decide_above
 from tmdp_spiel.exploit import known_large, methods
 from tmdp_spiel.exploit.belief_bounds import BeliefBounds
 from tmdp_spiel.exploit.revealed_chance import RevealedChance
+from tmdp_spiel.openspiel.history_trees import build_history_tree
 from tmdp_spiel.openspiel.opponents.enumerated_game import EnumeratedGame
 
 FACTORS = (1.0, 3.0, 20.0)  # how many times too narrow: the certificate itself, and the broken ones
@@ -169,6 +173,18 @@ def _mean_of_scenarios(player: int) -> float:
     return value(game.new_initial_state())
 
 
+def histories_claims(kind, player: int, seed: int, episodes: int, delta: float) -> Iterator[Claim]:
+    """The interval of a learner that learns from whole histories, after every tenth episode."""
+    game, mdp = ts.load_game("kuhn"), _kuhn()[player]
+    learner = kind(build_history_tree(game, mdp.tree), planned=5 * episodes, delta=delta, seed=seed)
+    live = EnumeratedGame(game, player, Coin(seed), tree=mdp.tree, seed=seed)
+    for _ in range(episodes // 2):
+        live.play(learner, 10)
+        lower, upper = learner.lower_bound(), learner.upper_bound()
+        value = mdp.scaled_value(learner.recommend()) if lower > 0 else 0.0
+        yield middle(lower, upper, value, mdp.scaled_best_value)
+
+
 def _claims_of(found, players, mdps) -> Iterator[Claim]:
     for player in players:
         seat, mdp = found.seats[player], mdps[player]
@@ -182,11 +198,12 @@ def _kuhn() -> dict[int, ts.TreeMDP]:
 
 def combination_claims(player: int, seed: int, episodes: int, delta: float) -> Iterator[Claim]:
     """A known policy in a game that may not be enumerated, W backed up after one scenario, and no sure bounds."""
+    no_worlds = mock.patch.object(methods, "response_by_worlds", lambda *_: None)
     nothing_sure = mock.patch.object(methods, "tighten", lambda *_, **__: None)
     never_exact = mock.patch.object(BeliefBounds, "exact_value", property(lambda self: None))
     few = mock.patch.object(known_large, "_MOST_DRAWN", 100)
     one_scenario = mock.patch.object(known_large, "_IMPROVING", 0.0)
-    with nothing_sure, never_exact, few, one_scenario:
+    with no_worlds, nothing_sure, never_exact, few, one_scenario:
         found = ts.exploit(
             "kuhn",
             "uniform",
@@ -285,6 +302,10 @@ def _by(claims: Callable[..., Iterator[Claim]]) -> Callable[..., tuple[bool, ...
 CERTIFICATES = {
     "values": Certificate(_by(values_claims)),
     "sequences": Certificate(_by(sequences_claims)),
+    "histories": Certificate(_by(functools.partial(histories_claims, BettingOnHistories)), kuhn=True, slow=True),
+    "deep histories": Certificate(
+        _by(functools.partial(histories_claims, BettingUCRLOnHistories)), kuhn=True, slow=True
+    ),
     "relaxation": Certificate(_by(relaxation_claims)),
     # An answer, and a bound from one side, at random are right half of the time, so less is promised.
     "decision": Certificate(decision_wrong, share=0.4, promised=0.4),

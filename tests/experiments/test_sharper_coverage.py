@@ -5,7 +5,15 @@ import pytest
 from experiments.research import sharper_coverage
 from experiments.research.problems import arms, random_problem
 
-RUNS = {"revealed chance": 40, "known, combined": 4, "resumed": 8, "threshold": 10, "failing bot": 10}
+RUNS = {
+    "histories": 20,
+    "deep histories": 20,
+    "revealed chance": 40,
+    "known, combined": 4,
+    "resumed": 8,
+    "threshold": 10,
+    "failing bot": 10,
+}
 
 
 @pytest.mark.parametrize("name", sharper_coverage.CERTIFICATES)
