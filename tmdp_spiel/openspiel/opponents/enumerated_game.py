@@ -77,14 +77,13 @@ class EnumeratedGame(LiveGame):
                 if plan is None or not np.array_equal(plan, now):
                     plan = now
                     choose, known = self._follow(plan)
-            failures = self.failures
             ended_on, utility, left = self._episode(choose, known, self._view.find)
             if left:
                 raise ValueError(
                     f"an episode of {self.game} came to a state that the rules did not give when they were enumerated"
                 )
-            if self.failures > failures:
-                # Not learned from: bounds that hold at all times hold at this one, and no more episodes are played.
+            if utility is None:
+                # Not learned from: bounds that hold at all times hold at this one. No more episodes are played.
                 return played
             ended_on, value = self._view.sequence(ended_on), self.tree.to_return(utility)
             learner.learn(ended_on, value)
