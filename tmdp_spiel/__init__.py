@@ -37,6 +37,7 @@ from tmdp_spiel.exploit.certificates import certify
 from tmdp_spiel.exploit.compare import Comparison, compare
 from tmdp_spiel.exploit.respond import OpponentNotFixedError
 from tmdp_spiel.exploit.responders.portfolio import respond_with_portfolio
+from tmdp_spiel.exploit.responders.response_files import load_response, save_response
 from tmdp_spiel.exploit.saved import load_result
 from tmdp_spiel.exploit.stationarity import OpponentChangesWarning
 from tmdp_spiel.exploit.training_curve import training_curve
@@ -118,6 +119,7 @@ __all__ = [
     "grow_tree",
     "load_game",
     "load_learner",
+    "load_response",
     "load_result",
     "open_spiel_solvers",
     "plan_to_policy",
@@ -128,6 +130,7 @@ __all__ = [
     "run",
     "run_until_stopped",
     "save_learner",
+    "save_response",
     "training_curve",
     "uniform",
     "write_policy",

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from tmdp_spiel.evaluation.executors import RayExecutor, num_workers, open_executor
+from tmdp_spiel.evaluation.executors import DaskExecutor, RayExecutor, num_workers, open_executor, without_repeats
 from tmdp_spiel.exploit.responders.portfolio import respond_with_portfolio
 
 
@@ -28,9 +28,22 @@ def test_a_dask_cluster():
     distributed = pytest.importorskip("distributed")
     settings = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
     with distributed.LocalCluster(**settings) as here, here.get_client() as client:
-        executor = client.get_executor(pure=False)
+        check(client.get_executor(pure=False))
+        executor = without_repeats(client.get_executor(pure=False))
+        assert isinstance(executor, DaskExecutor) and without_repeats(executor) is executor
         check(executor)
         race(executor)
+
+
+def test_a_task_that_kills_its_dask_worker_is_lost_and_not_repeated(tmp_path):
+    pytest.importorskip("distributed")
+    with open_executor("dask", workers=1) as executor:
+        assert num_workers(executor) == 1
+        file = tmp_path / "begun"
+        error = executor.submit(exec, f"import os; open({str(file)!r}, 'a').write('x'); os._exit(1)").exception(120)
+        assert isinstance(error, concurrent.futures.BrokenExecutor)
+        assert file.read_text() == "x"
+        check(executor)  # on a worker in the place of the one that died
 
 
 def test_a_ray_cluster():
@@ -44,13 +57,13 @@ def test_a_ray_cluster():
 
 def test_jobs_of_submitit():
     pytest.importorskip("submitit")
-    with open_executor("local:timeout_min=5", workers=2) as executor:
+    with open_executor("local:timeout_min=5,workers=2", workers=7) as executor:
         assert num_workers(executor) == 2
         check(executor)
         assert isinstance(executor.submit(os._exit, 1).exception(120), concurrent.futures.BrokenExecutor)
 
 
-@pytest.mark.parametrize("address", ["mpi://here", "ray:here", "", "dask"])
+@pytest.mark.parametrize("address", ["mpi://here", "ray:here", "", "dask:here"])
 def test_other_clusters_are_refused(address):
     with pytest.raises(ValueError, match="a cluster is ray, "), open_executor(address):
         pass

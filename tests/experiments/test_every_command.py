@@ -24,7 +24,6 @@ COMMANDS = {
     "benchmarks.parallel": "--stretches=1 --episodes=1 --simulations=1 --sleeping_episodes=30 --games=leduc_poker",
     "benchmarks.live_speed": "--seconds=0.1 --games=phantom_ttt",
     "examples.neural_opponent": "--episodes=8 --width=4",
-    "benchmarks.large_games": "--seconds=1 --games=tic_tac_toe",
     "benchmarks.responders": "--problems=connect_four --runs=1 --episodes=5 --seconds=0.01 --measured=2 "
     "--output={folder}",
     "benchmarks.train_agents": "--game=kuhn_poker --algorithm=nfsp --seconds=0.1 --output={folder}/agent.npz",
@@ -37,7 +36,7 @@ COMMANDS = {
 # By command: the tests that start it already.
 STARTED_BY = {
     "research.coverage": "experiments/test_commands.py",
-    "benchmarks.portfolio": "experiments/test_large_games.py",
+    "benchmarks.large_games": "experiments/test_large_games.py",
     "benchmarks.episode_cost": "experiments/test_commands.py",
     "exploit": "exploit/test_command.py",
     "interval": "experiments/test_interval.py",

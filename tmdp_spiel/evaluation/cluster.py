@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import warnings
+from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 SECONDS_TO_CONNECT = 20.0
@@ -48,3 +50,15 @@ def connect(address: str):
         return distributed.Client(address, timeout=SECONDS_TO_CONNECT, set_as_default=False)
     except (OSError, ValueError, TypeError, RuntimeError) as error:
         raise OSError(f"no Dask scheduler answers at {address}: {error}") from None
+
+
+@contextlib.contextmanager
+def local(workers: int) -> Iterator:
+    """A distributed.Client of a new cluster of processes of this machine, which ends with it."""
+    try:
+        import distributed
+    except ImportError:
+        raise ImportError("a Dask cluster needs Dask: pip install 'tmdp-spiel[cluster]'") from None
+    settings = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
+    with distributed.LocalCluster(**settings) as here, distributed.Client(here, set_as_default=False) as client:
+        yield client

@@ -1,10 +1,12 @@
 """Clusters as concurrent.futures executors: Ray, Dask, and SLURM through submitit.
 
     with open_executor("ray://head:10001") as executor: ...
+    with open_executor("dask") as executor: ...  # workers of this machine
     with open_executor("dask://127.0.0.1:8786") as executor: ...
     with open_executor("slurm:slurm_partition=cpu,timeout_min=60", workers=16) as executor: ...
 
-A worker that is lost makes its future raise concurrent.futures.BrokenExecutor, as a process pool's does.
+A worker that is lost makes its future raise concurrent.futures.BrokenExecutor, as a process pool's does. No task is
+repeated: where tasks are lost because of what they do, those that are repeated until they end are a biased selection.
 """
 
 from __future__ import annotations
@@ -15,11 +17,15 @@ import os
 import pathlib
 import tempfile
 from collections.abc import Iterator
+from typing import Any
 
 from tmdp_spiel.core import validation
 from tmdp_spiel.evaluation import cluster
 
-FORMS = "ray, ray://HOST:PORT, dask://HOST:PORT, tcp://HOST:PORT, tls://HOST:PORT, slurm, slurm:KEY=VALUE,..., or local"
+FORMS = (
+    "ray, ray://HOST:PORT, dask, dask://HOST:PORT, tcp://HOST:PORT, tls://HOST:PORT, slurm, slurm:KEY=VALUE,..., "
+    "or local"
+)
 _SLURM_MINUTES = 60
 
 
@@ -29,8 +35,6 @@ class RayExecutor(concurrent.futures.Executor):
     Args:
         address: ray://HOST:PORT, "auto" for the cluster of this machine, or None for a new one here.
         options: of ray.init.
-
-    Ray repeats a task whose worker died, three times by default.
     """
 
     def __init__(self, address: str | None = None, **options):
@@ -41,7 +45,7 @@ class RayExecutor(concurrent.futures.Executor):
         self._ray = ray
         ray.init(address=address, ignore_reinit_error=True, log_to_driver=False, **options)
         self.num_workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
-        self._call = ray.remote(_call)
+        self._call = ray.remote(max_retries=0)(_call)
 
     def submit(self, function, /, *args, **kwargs) -> concurrent.futures.Future:
         inner = self._call.remote(function, args, kwargs).future()
@@ -49,6 +53,31 @@ class RayExecutor(concurrent.futures.Executor):
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         self._ray.shutdown()
+
+
+class DaskExecutor(concurrent.futures.Executor):
+    """Tasks on the workers of a Dask cluster.
+
+    Args:
+        client: a distributed.Client. Its scheduler is told not to repeat the tasks of a worker that died.
+    """
+
+    def __init__(self, client):
+        from distributed.scheduler import KilledWorker
+
+        client.run_on_scheduler(_never_again)
+        self.num_workers = max(1, len(client.scheduler_info()["workers"]))
+        self._inner, self._lost = client.get_executor(pure=False, retries=0), KilledWorker
+
+    def submit(self, function, /, *args, **kwargs) -> concurrent.futures.Future:
+        return _translated(self._inner.submit(function, *args, **kwargs), self._lost, ())
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        self._inner.shutdown(wait=wait)
+
+
+def _never_again(dask_scheduler) -> None:
+    dask_scheduler.allowed_failures = 0
 
 
 class SubmititExecutor(concurrent.futures.Executor):
@@ -92,7 +121,7 @@ def _call(function, args, kwargs):
     return function(*args, **kwargs)
 
 
-def _translated(inner: concurrent.futures.Future, lost: type, failed: type) -> concurrent.futures.Future:
+def _translated(inner: concurrent.futures.Future, lost: type, failed: type | tuple[()]) -> concurrent.futures.Future:
     """A future that raises BrokenExecutor for `lost`; for `failed`, an error of the function, its cause if known."""
     outer: concurrent.futures.Future = concurrent.futures.Future()
 
@@ -115,6 +144,12 @@ def _translated(inner: concurrent.futures.Future, lost: type, failed: type) -> c
     return outer
 
 
+def without_repeats(executor):
+    """The executor; one of Dask's own as a DaskExecutor, which does not repeat what is lost with a worker."""
+    client = getattr(executor, "_client", None)
+    return DaskExecutor(client) if type(executor).__module__ == "distributed.cfexecutor" else executor
+
+
 def num_workers(executor) -> int:
     """How many tasks an executor, or a number of processes, carries out at once."""
     if isinstance(executor, int):
@@ -128,8 +163,9 @@ def open_executor(address: str, workers: int = 2) -> Iterator[concurrent.futures
     """An executor on the cluster with an address.
 
     Args:
-        address: see FORMS. "ray" is the Ray cluster of this machine, or a new one; "local" is submitit without SLURM.
-        workers: jobs at a time, for SLURM.
+        address: see FORMS. "ray" is the Ray cluster of this machine, or a new one; "dask" a new one of this machine;
+            "local" submitit without SLURM.
+        workers: jobs at a time for SLURM, processes for "dask". For SLURM also as a setting, slurm:workers=16.
 
     Raises:
         ImportError: the library is not installed.
@@ -138,13 +174,20 @@ def open_executor(address: str, workers: int = 2) -> Iterator[concurrent.futures
     """
     kind, _, rest = address.partition(":")
     if kind in ("dask", "tcp", "tls") and rest.startswith("//"):
-        with _dask(f"tcp:{rest}" if kind == "dask" else address) as executor:
+        with cluster.connect(f"tcp:{rest}" if kind == "dask" else address) as client, _dask(client) as executor:
+            yield executor
+    elif address == "dask":
+        with cluster.local(workers) as client, _dask(client) as executor:
             yield executor
     elif address == "ray" or (kind == "ray" and rest.startswith("//")):
         with _ray(None if address == "ray" else address) as executor:
             yield executor
     elif kind in ("slurm", "local"):
         parameters = _parameters(address, rest)
+        workers = validation.whole_number("workers", parameters.pop("workers", workers))
+        if kind == "slurm":  # SLURM repeats jobs whose machine failed, where it is set up to
+            extra = {"slurm_additional_parameters": {"no-requeue": True}}
+            parameters = {**extra, **parameters}
         shared = pathlib.Path.cwd() if kind == "slurm" else None  # the working folder is one that machines share
         with (
             tempfile.TemporaryDirectory(prefix="jobs_", dir=shared) as folder,
@@ -155,8 +198,8 @@ def open_executor(address: str, workers: int = 2) -> Iterator[concurrent.futures
         raise ValueError(f"a cluster is {FORMS}, not {address!r}")
 
 
-def _parameters(address: str, text: str) -> dict[str, int | str]:
-    parameters: dict[str, int | str] = {}
+def _parameters(address: str, text: str) -> dict[str, Any]:
+    parameters: dict[str, Any] = {}
     for part in filter(None, text.split(",")):
         name, separator, value = part.partition("=")
         if not (name and separator and value):
@@ -176,12 +219,10 @@ def _ray(address: str | None) -> Iterator[concurrent.futures.Executor]:
 
 
 @contextlib.contextmanager
-def _dask(address: str) -> Iterator[concurrent.futures.Executor]:
-    with cluster.connect(address) as client:
-        try:
-            client.wait_for_workers(1, timeout=cluster.SECONDS_TO_CONNECT)
-        except TimeoutError:
-            raise OSError(f"the scheduler {address} has no workers") from None
-        executor = client.get_executor(pure=False)
-        executor.num_workers = max(1, len(client.scheduler_info()["workers"]))
+def _dask(client) -> Iterator[concurrent.futures.Executor]:
+    try:
+        client.wait_for_workers(1, timeout=cluster.SECONDS_TO_CONNECT)
+    except TimeoutError:
+        raise OSError(f"the scheduler {client.scheduler.address} has no workers") from None
+    with DaskExecutor(client) as executor:
         yield executor

@@ -239,7 +239,7 @@ class _Budget:
         self.nodes += 1
         if self.nodes > self.max_nodes:
             self._refuse("max_nodes", f"{self.max_nodes:,} histories", f"max_nodes allows no more: {_MORE_NODES}")
-        if self.nodes % 1000 == 0 and time.perf_counter() > self._until:
+        if (self._opponents is not None or self.nodes % 1000 == 0) and time.perf_counter() > self._until:
             reached = f"{self._max_seconds} s and {self.nodes:,} histories"
             self._refuse("max_seconds", reached, "max_seconds allows no more: raise it")
         memory = self._found.text_size + depth * depth // 2 * self.BYTES_PER_MOVE

@@ -7,6 +7,7 @@ bounds need not allow for states that have not been met.
 from __future__ import annotations
 
 import functools
+import math
 import types
 
 import numpy as np
@@ -100,8 +101,10 @@ class EnumeratedGame(LiveGame):
 
     def _learns_from_whole_episode(self, learner: Learner, choose, known: int) -> bool:
         """Plays an episode, and lets the learner learn from what everybody did; False if an opponent failed."""
-        state = self.game.new_initial_state()
+        state, deadline = self.game.new_initial_state(), self.deadline
+        self.deadline = math.inf  # an episode that was cut off could not be settled, and leaving it out could mislead
         ended_on, utility, left = self._walk(state, ROOT, choose, known, self._view.find)
+        self.deadline = deadline
         self._check_inside(left)
         if utility is None:
             return False

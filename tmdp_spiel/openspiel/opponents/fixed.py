@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pyspiel
 from open_spiel.python import policy as policy_lib, rl_agent
@@ -121,12 +121,18 @@ class FixedOpponents:
                 )
         return first
 
-    def answers_differently(self, state: pyspiel.State) -> bool:
-        """Whether answers at one state differ; a table is not asked."""
+    def answers_differently(self, state: pyspiel.State, before_each: Callable[[], None] = lambda: None) -> bool:
+        """Whether answers at one state differ; a table is not asked. before_each: called before every question."""
         if state.current_player() in self._tables:
             return False
-        first = self.read(state)
-        return any(_differ(first, self.read(state)) for _ in range(_ASKED_AGAIN))
+        first = None
+        for _ in range(_ASKED_AGAIN + 1):
+            before_each()
+            answer = self.read(state)
+            if first is not None and _differ(first, answer):
+                return True
+            first = first or answer
+        return False
 
     def read(self, state: pyspiel.State) -> list[tuple[int, float]]:
         """The same, asked again."""

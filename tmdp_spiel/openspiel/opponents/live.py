@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import math
+import time
 from collections.abc import Mapping
 
 import pyspiel
@@ -27,6 +29,10 @@ class OpponentError(RuntimeError):
         self.result = result
 
 
+class TimeOverError(Exception):
+    """The deadline of an episode came before a player was asked."""
+
+
 class AnswersChangeError(OpponentError):
     """A policy was found to answer differently when it is asked again, after its answers were taken for settled."""
 
@@ -41,7 +47,11 @@ class LiveOpponents:
     is an AnswersChangeError. A bot needs no more than step(); restart_at (or else restart) and inform_action are called
     where it implements them. A bot that plays several players is one bot. A bot in C++ that does not play the player it
     is put at is refused, unless check_players is False.
+
+    deadline: after this, by time.perf_counter(), nobody is asked, and a TimeOverError is raised
     """
+
+    deadline = math.inf
 
     def __init__(
         self,
@@ -113,7 +123,7 @@ class LiveOpponents:
                 self._draws.clear()
             draw = self._ask(state, other)
             with self.naming(other, state):
-                changes = self._policies.answers_differently(state)
+                changes = self._policies.answers_differently(state, self._check_time)
             if changes and self._draws:
                 raise AnswersChangeError(
                     f"player {other} ({self._names[other]}) is a policy whose answers change from query to query: "
@@ -127,7 +137,12 @@ class LiveOpponents:
             self._draws[key] = draw
         return draw
 
+    def _check_time(self) -> None:
+        if time.perf_counter() > self.deadline:
+            raise TimeOverError
+
     def _ask(self, state: pyspiel.State, other: int) -> Categorical:
+        self._check_time()
         with self.naming(other, state):
             return Categorical(self._policies.read(state))
 
@@ -139,6 +154,7 @@ class LiveOpponents:
             return legal[int(uniform_number * len(legal))]
         if other not in self.bots:
             return self.draw(state).action(uniform_number)
+        self._check_time()
         with self.naming(other, state):
             action = self.bots[other].step(state)
         self.check_legal(state, other, action)
@@ -158,6 +174,8 @@ class LiveOpponents:
         """What goes wrong with a player is said together with who it is and where."""
         try:
             yield
+        except TimeOverError:
+            raise
         except (Exception, SystemExit) as error:
             raise OpponentError(
                 f"player {other} ({self._names[other]}) failed after the moves {state.history()} of "

@@ -9,6 +9,7 @@ limit. (Not against bots, which are shown every state, nor where the game draws 
 from __future__ import annotations
 
 import random
+import time
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -23,7 +24,7 @@ from tmdp_spiel.openspiel.infostates import warn_imperfect_recall
 from tmdp_spiel.openspiel.load_game import game_string, load_game
 from tmdp_spiel.openspiel.opponents.episode import DEFAULT_MAX_MOVES, Categorical, Episode, EpisodeTooLongError
 from tmdp_spiel.openspiel.opponents.fixed import check_player, state_key, uniform
-from tmdp_spiel.openspiel.opponents.live import AnswersChangeError, LiveOpponents, OpponentError
+from tmdp_spiel.openspiel.opponents.live import AnswersChangeError, LiveOpponents, OpponentError, TimeOverError
 from tmdp_spiel.openspiel.opponents.parallel import ExecutorOpponents, generator_of, play_round
 from tmdp_spiel.openspiel.opponents.record import Recorder
 from tmdp_spiel.openspiel.opponents.seeding import CHANCE, derived_seed
@@ -183,7 +184,7 @@ class LiveGame:
             return self._remember(state, sequence)
         except AnswersChangeError:
             raise
-        except OpponentError:
+        except (OpponentError, TimeOverError):
             return None
 
     def _remember(self, state: pyspiel.State, sequence: int) -> _Remembered | None:
@@ -237,6 +238,8 @@ class LiveGame:
         except OpponentError as error:
             self._note_failure(error)
             return sequence, None, left
+        except TimeOverError:
+            return sequence, None, left
         return sequence, state.player_return(player), left
 
     def _note_failure(self, error: OpponentError) -> None:
@@ -247,8 +250,17 @@ class LiveGame:
         self.first_error = self.first_error or error
 
     @property
+    def deadline(self) -> float:
+        """After this, by time.perf_counter(), no episode is begun; one that is cut off counts as one that failed."""
+        return self.opponents.deadline
+
+    @deadline.setter
+    def deadline(self, deadline: float) -> None:
+        self.opponents.deadline = deadline
+
+    @property
     def _has_stopped(self) -> bool:
-        return self.on_error == "stop" and self.failures > 0
+        return (self.on_error == "stop" and self.failures > 0) or time.perf_counter() > self.deadline
 
     @property
     def generator(self) -> dict:
@@ -389,6 +401,8 @@ class LiveGame:
                         steps.append((string, legal, index))
                 episode.action = legal[index]
                 continue
+            if time.perf_counter() > self.deadline:
+                return sequence, steps, None, state.history()
             try:
                 episode.action = yield state, draw()
                 self.opponents.check_legal(state, actor, episode.action)
