@@ -39,33 +39,23 @@ AGENTS = {
     DICE: {"equilibrium": "equilibrium", "uniform": "uniform", "NFSP": "liars_dice_nfsp.npz"},
 }
 
-_GAMES = flags.DEFINE_string("games", ";".join(AGENTS), "Game strings, with semicolons between them.")
-_OPPONENTS = flags.DEFINE_list("opponents", ["equilibrium", "uniform", "NFSP"], "Opponents.")
-_ALGORITHMS = flags.DEFINE_list("algorithms", list(LEARNERS), "Learners.")
-_EPISODES = flags.DEFINE_integer("episodes", 100_000, "Episodes of each run.", lower_bound=1)
-_SEEDS = flags.DEFINE_integer("seeds", 3, "Runs of each learner.", lower_bound=1)
-_CERTIFIED = flags.DEFINE_integer("certified", 20_000, "Episodes of ts.exploit for certified intervals; 0: none.")
-_OUTPUT = flags.DEFINE_string("output", "results/exact_learning.jsonl", "Where runs are added.")
-_PACK = flags.DEFINE_string("pack", None, "Where to write the runs of --output as an archive, at the end.")
-_STORED = flags.DEFINE_string("stored", None, "Prints the tables of this file and runs nothing.")
-
 
 def main() -> None:
-    if _STORED.value:
-        print_tables(read(pathlib.Path(_STORED.value)))
+    if flags.FLAGS.stored:
+        print_tables(read(pathlib.Path(flags.FLAGS.stored)))
         return
-    output = pathlib.Path(_OUTPUT.value)
+    output = pathlib.Path(flags.FLAGS.output)
     output.parent.mkdir(parents=True, exist_ok=True)
     done = {key(each) for each in read(output)} if output.exists() else set()
-    for game in filter(None, _GAMES.value.split(";")):
-        for opponent in _OPPONENTS.value:
+    for game in filter(None, flags.FLAGS.games.split(";")):
+        for opponent in flags.FLAGS.opponents:
             for found in measure(game, opponent, done):
                 with output.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(found) + "\n")
                 print(json.dumps(found), flush=True)
     runs = read(output)
-    if _PACK.value:
-        pack_lines([json.dumps(found, sort_keys=True) for found in runs], _PACK.value)
+    if flags.FLAGS.pack:
+        pack_lines([json.dumps(found, sort_keys=True) for found in runs], flags.FLAGS.pack)
     print_tables(runs)
 
 
@@ -81,13 +71,13 @@ def measure(game: str, opponent: str, done: set[tuple]) -> Iterable[dict]:
     for player in (0, 1):
         mdp = sequence_form.tree_mdp(form, player, policies[1 - player])
         what = {"game": game, "opponent": opponent, "player": player}
-        for name in _ALGORITHMS.value:
-            for seed in range(_SEEDS.value):
-                run = {**what, "learner": name, "seed": seed, "episodes": _EPISODES.value}
+        for name in flags.FLAGS.algorithms:
+            for seed in range(flags.FLAGS.seeds):
+                run = {**what, "learner": name, "seed": seed, "episodes": flags.FLAGS.episodes}
                 if key(run) not in done:
                     yield run | learned(name, mdp, seed)
-        run = {**what, "learner": "ts.exploit", "seed": 0, "episodes": _CERTIFIED.value}
-        if _CERTIFIED.value and key(run) not in done:
+        run = {**what, "learner": "ts.exploit", "seed": 0, "episodes": flags.FLAGS.certified}
+        if flags.FLAGS.certified and key(run) not in done:
             yield run | certified(game, form, player, policies[1 - player])
 
 
@@ -95,14 +85,14 @@ def learned(name: str, mdp, seed: int) -> dict:
     """Regret and value gap at powers of ten, and the time that the episodes took."""
     ts.run(LEARNERS[name](mdp.tree, seed=seed), mdp, 100, measure_at=[100], progress=False)  # kernels are compiled
     learner = LEARNERS[name](mdp.tree, seed=seed)
-    marks = sorted({10**k for k in range(1, 9) if 10**k < _EPISODES.value} | {_EPISODES.value})
-    trace = ts.run(learner, mdp, _EPISODES.value, measure_at=marks, rng=seed, progress=False)
+    marks = sorted({10**k for k in range(1, 9) if 10**k < flags.FLAGS.episodes} | {flags.FLAGS.episodes})
+    trace = ts.run(learner, mdp, flags.FLAGS.episodes, measure_at=marks, rng=seed, progress=False)
     return {
         "best_value": mdp.best_response()[0],
         "marks": trace.episode.tolist(),
         "regret": trace.regret.tolist(),
         "value_gap": trace.value_gap.tolist(),
-        "microseconds": 1e6 * float(np.asarray(trace.playing)[-1]) / _EPISODES.value,
+        "microseconds": 1e6 * float(np.asarray(trace.playing)[-1]) / flags.FLAGS.episodes,
     }
 
 
@@ -110,7 +100,7 @@ def certified(game: str, form, player: int, table: np.ndarray) -> dict:
     """An interval of ts.exploit that is found by playing, beside the truth."""
     opponent = TablePolicy(ts.load_game(game), form, {1 - player: table})
     began = time.process_time()
-    found = ts.exploit(game, opponent, player=player, episodes=_CERTIFIED.value, progress=False).seats[player]
+    found = ts.exploit(game, opponent, player=player, episodes=flags.FLAGS.certified, progress=False).seats[player]
     return {
         "best_value": found.exact_best,
         "lower": found.lower,
@@ -161,5 +151,19 @@ def _cell(runs: list[dict]) -> str:
     return f"{regret:,.0f} / {gap:.4f}"
 
 
+def define_flags() -> None:
+    """The flags of the command; not at import, as tests import several commands."""
+    flags.DEFINE_string("games", ";".join(AGENTS), "Game strings, with semicolons between them.")
+    flags.DEFINE_list("opponents", ["equilibrium", "uniform", "NFSP"], "Opponents.")
+    flags.DEFINE_list("algorithms", list(LEARNERS), "Learners.")
+    flags.DEFINE_integer("episodes", 100_000, "Episodes of each run.", lower_bound=1)
+    flags.DEFINE_integer("seeds", 3, "Runs of each learner.", lower_bound=1)
+    flags.DEFINE_integer("certified", 20_000, "Episodes of ts.exploit for certified intervals; 0: none.")
+    flags.DEFINE_string("output", "results/exact_learning.jsonl", "Where runs are added.")
+    flags.DEFINE_string("pack", None, "Where to write the runs of --output as an archive, at the end.")
+    flags.DEFINE_string("stored", None, "Prints the tables of this file and runs nothing.")
+
+
 if __name__ == "__main__":
+    define_flags()
     run_binary(main)

@@ -143,12 +143,6 @@ CHANGING: dict[str, type[MixedBot]] = {
     "changes after 80%": ChangesLate,
 }
 
-_OPPONENTS = flags.DEFINE_list("opponents", [*FIXED, *CHANGING], f"Any of {', '.join((*FIXED, *CHANGING))}.")
-_EPISODES = flags.DEFINE_list("episodes", ["2000", "10000"], "Budgets.")
-_RUNS = flags.DEFINE_integer("runs", 20, "Runs of each opponent and budget.", lower_bound=1)
-_SEED = flags.DEFINE_integer("seed", 1000, "Of the first run.", lower_bound=0)
-_GAME = flags.DEFINE_string("game", "kuhn_poker", "The game; player 0 responds.")
-
 
 @dataclasses.dataclass
 class Power:
@@ -198,11 +192,27 @@ def power_table(opponents: list[str], budgets: list[int], runs: int, seed: int, 
 
 
 def main() -> None:
-    unknown = [each for each in _OPPONENTS.value if each not in (*FIXED, *CHANGING)]
+    unknown = [each for each in flags.FLAGS.opponents if each not in (*FIXED, *CHANGING)]
     if unknown:
         raise app.UsageError(f"--opponents: any of {', '.join((*FIXED, *CHANGING))}, not {unknown}")
-    power_table(_OPPONENTS.value, [int(each) for each in _EPISODES.value], _RUNS.value, _SEED.value, _GAME.value)
+    power_table(
+        flags.FLAGS.opponents,
+        [int(each) for each in flags.FLAGS.episodes],
+        flags.FLAGS.runs,
+        flags.FLAGS.seed,
+        flags.FLAGS.game,
+    )
+
+
+def define_flags() -> None:
+    """The flags of the command; not at import, as tests import several commands."""
+    flags.DEFINE_list("opponents", [*FIXED, *CHANGING], f"Any of {', '.join((*FIXED, *CHANGING))}.")
+    flags.DEFINE_list("episodes", ["2000", "10000"], "Budgets.")
+    flags.DEFINE_integer("runs", 20, "Runs of each opponent and budget.", lower_bound=1)
+    flags.DEFINE_integer("seed", 1000, "Of the first run.", lower_bound=0)
+    flags.DEFINE_string("game", "kuhn_poker", "The game; player 0 responds.")
 
 
 if __name__ == "__main__":
+    define_flags()
     run_binary(main)

@@ -91,7 +91,7 @@ def library_calls() -> list[WrongCall]:
             f"ts.build_tree('kuhn', {str(player) if player != player else repr(player)}, ts.uniform('kuhn'))",
             "has players 0 .. 1",
         )
-    for opponent in ("None", "5", "'uniform'", "[]", "ts.uniform", "mdp()", "ts.UCT(mdp().tree)"):
+    for opponent in ("None", "5", "'unifrom'", "[]", "ts.uniform", "mdp()", "ts.UCT(mdp().tree)"):
         add(f"ts.build_tree('kuhn', 0, {opponent})", "policy")
     add("ts.build_tree('kuhn', 0, {})", "missing for player")
     add("ts.build_tree('kuhn', 0, {'1': ts.uniform('kuhn')})", "missing for player|player's number")
