@@ -8,7 +8,8 @@ import pyspiel
 import pytest
 
 import tmdp_spiel as ts
-from tests.reference.history_values import episodes, estimate
+from reference.history_values import episodes, estimate
+from reference.table_opponents import First
 from tmdp_spiel.algorithms.betting_on_histories import BettingOnHistories
 from tmdp_spiel.algorithms.betting_on_values import BettingOnValues
 from tmdp_spiel.bounds import history_values
@@ -214,3 +215,10 @@ def test_intervals_that_are_looked_at_all_the_time_are_wrong_no_more_often_than_
             was_broken |= (lower + upper) / 2 + (upper - lower) / 40 < mdp.scaled_best_value
         wrong, broken = wrong + was_wrong, broken + was_broken
     assert wrong <= delta * runs < broken
+
+
+@pytest.mark.parametrize("episodes", [2_000, 20_000])
+def test_an_early_answer_without_variance_is_not_staked_on_for_ever(episodes):
+    """The value of a uniform answer to a rock is known at once; paper, learned later, has to outweigh it."""
+    found = ts.exploit("matrix_rps", First, player=1, episodes=episodes, progress=False)
+    assert found.lower > 0.9

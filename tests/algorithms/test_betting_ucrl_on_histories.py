@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tmdp_spiel as ts
-from tests.reference.history_values import episodes, estimate
+from reference.history_values import episodes, estimate
 from tmdp_spiel.algorithms.betting_ucrl_on_histories import BettingUCRLOnHistories
 from tmdp_spiel.bounds import history_values
 from tmdp_spiel.bounds.sequence_values import upper_values

@@ -56,6 +56,9 @@ from tmdp_spiel.trees.tree_mdp import own_reach
 # Chosen on leduc_poker, seeds from 1000. Neither affects a guarantee.
 _PRIOR_ANSWERS = 1.0  # visits of every state of the others that saw each answer equally often
 _SAME_ANSWERS = 50.0  # visits of every history that saw what its state did
+# Of the range of returns: no lower bound needs to be nearer to its mean. An early answer whose value has no variance,
+# such as a uniform one, would otherwise be staked on so much that later answers hardly count.
+PRECISION = 1e-3
 
 # bet, totals, seen, needed, planned: as ValueMemory;  base, raised: float64[N], see history_values;
 # visits: float64[N], of the histories;  nodes: int32[longest], scratch, the histories of an episode
@@ -264,14 +267,15 @@ def _raise(histories, memory, model, variances, reach, most_gain):
 
 @numba.njit(cache=True)
 def _set_lower(histories, memory, model, outlook, reach, ahead):
-    """Sets the stake of the lower bound: sqrt(2 ln(1 / delta) / (n Var)), within what is allowed."""
+    """Sets the stake of the lower bound: sqrt(2 ln(1 / delta) / (n Var)), within what is allowed and needed."""
     bet = memory.bet
     least = least_estimate(histories, bet.mu, bet.answer, memory.base)
     bet.reaches[LOWER] = max(bet.centres[LOWER] - least, 1e-6)
     variance = model.spread[0] + TINY
     for j in range(len(reach)):
         variance += outlook.chance[j] * outlook.variances[j] * outlook.answer_reach[j] ** 2 / reach[j]
-    wanted = math.sqrt(2.0 * memory.needed / ((memory.seen.progress[EPISODES] + ahead) * variance))
+    number = memory.seen.progress[EPISODES] + ahead
+    wanted = min(math.sqrt(2.0 * memory.needed / (number * variance)), memory.needed / (number * PRECISION))
     bet.stakes[LOWER] = min(wanted, RISK / bet.reaches[LOWER])
 
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import numba
 import numpy as np
 
-from tmdp_spiel.algorithms.betting_on_histories import look_ahead, model_of
+from tmdp_spiel.algorithms.betting_on_histories import PRECISION, look_ahead, model_of
 from tmdp_spiel.algorithms.betting_ucrl import BettingUCRL
 from tmdp_spiel.algorithms.exploration import mixture, new_seen
 from tmdp_spiel.algorithms.learner import Learner
@@ -96,7 +96,9 @@ class BettingUCRLOnHistories(Learner):
         self._centre = float(self._base[0])
         reach = max(self._centre - least_of_answer(histories, self._answer, self._base), 1e-6)
         number = max(self.planned or _FORESEEN, self.episodes) / _ANSWER_EVERY
-        self._stake = min(math.sqrt(2.0 * math.log(2.0 / self.delta) / (number * variance)), _RISK / reach)
+        needed = math.log(2.0 / self.delta)
+        wanted = min(math.sqrt(2.0 * needed / (number * variance)), needed / (number * PRECISION))
+        self._stake = min(wanted, _RISK / reach)
         self._penalty = float(penalty(self._stake, reach))
         self._next_look = max(math.ceil(_GROWTH * self.episodes), self.episodes + _BETWEEN_LOOKS)
 

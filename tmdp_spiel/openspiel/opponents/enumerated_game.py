@@ -160,7 +160,8 @@ class EnumeratedGame(LiveGame):
                     )
         if self.watch is not None:
             for ended_on, value in pairs:
-                self.watch(ended_on, 0.0 if value is None else value, False, self.tree.num_states)
+                if not self._was_cut_off(value):
+                    self.watch(ended_on, 0.0 if value is None else value, False, self.tree.num_states)
 
 
 def _same(choose, draw):

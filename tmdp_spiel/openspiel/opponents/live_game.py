@@ -317,8 +317,12 @@ class LiveGame:
         else:
             value = self.tree.to_return(utility)
             learner.observe(ended_on, value, left)
-        if self.watch is not None:
+        if self.watch is not None and not self._was_cut_off(utility):
             self.watch(ended_on, value, left, known)
+
+    def _was_cut_off(self, utility: float | None) -> bool:
+        """Whether an episode without a utility ended because the time was over; it says nothing about change."""
+        return utility is None and time.perf_counter() > self.deadline
 
     @property
     def in_rounds(self) -> bool:
