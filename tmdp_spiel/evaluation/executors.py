@@ -128,6 +128,7 @@ def _translated(inner: concurrent.futures.Future, lost: type, failed: type | tup
     def done(future: concurrent.futures.Future) -> None:
         if future.cancelled():
             outer.cancel()
+        if not outer.set_running_or_notify_cancel():
             return
         error = future.exception()
         if error is None:

@@ -125,7 +125,7 @@ class ExecutorOpponents:
             except OpponentError as error:
                 yield key, error
             except concurrent.futures.BrokenExecutor as error:
-                if self._make is None or attempt == _ATTEMPTS:
+                if attempt == _ATTEMPTS:
                     raise OpponentError(
                         f"the executor broke ({error!r}) while player {state.current_player()} was thinking after the "
                         f"moves {state.history()}; the episodes of this round are not counted"
@@ -149,12 +149,15 @@ class ExecutorOpponents:
         return not self._copies.too_few
 
     def _renew(self) -> None:
-        """A new executor in the place of one that is broken."""
-        if self._make is None:
-            raise OpponentError("the executor is broken; give a number of processes to have it recreated")
+        """A new executor in the place of one that is broken; one that only lost a task goes on."""
         try:
             self._executor.submit(int)
-        except concurrent.futures.BrokenExecutor:
+        except concurrent.futures.BrokenExecutor as error:
+            if self._make is None:
+                raise OpponentError(
+                    f"the executor is broken ({error!r}); give a number of processes to have it recreated. The "
+                    "episodes of this round are not counted"
+                ) from error
             self._executor = self._make()
 
     def give_up(self) -> None:
