@@ -16,7 +16,7 @@ from absl import app, flags
 
 import tmdp_spiel as ts
 from experiments.sweep.binary import run_binary
-from tmdp_spiel.exploit.respond import OpponentNotFixedError
+from tmdp_spiel.exploit.response import OpponentNotFixedError
 from tmdp_spiel.exploit.stationarity import OpponentChangesWarning
 
 

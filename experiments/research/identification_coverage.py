@@ -15,7 +15,8 @@ from absl import flags
 import tmdp_spiel as ts
 from experiments.research.problems import problems
 from experiments.sweep.binary import run_binary
-from tmdp_spiel.exploit.respond import KnownOpponent, respond
+from tmdp_spiel.exploit.known_opponent import KnownOpponent
+from tmdp_spiel.exploit.respond import respond
 
 _RUNS = flags.DEFINE_integer("runs", 10_000, "Independent runs of each problem.", lower_bound=1)
 _DELTA = flags.DEFINE_float("delta", 0.5, "Promised probability of an error.", 0.0, 1.0)
