@@ -27,7 +27,7 @@ from absl import flags
 
 import tmdp_spiel as ts
 from experiments.sweep.binary import Stopped, run_binary
-from tmdp_spiel.exploit import methods
+from tmdp_spiel.exploit import large_game
 
 HOLD_EM = (
     "universal_poker(betting=nolimit,bettingAbstraction=fcpa,numPlayers=2,numRounds=4,blind=100 50,firstPlayer=2 1 1 1,"
@@ -101,10 +101,10 @@ _STORED = flags.DEFINE_bool("stored", False, "Print the table of --archive, and 
 @contextlib.contextmanager
 def processor_time():
     """Lets exploit count its own processor time, and that of its workers, in place of the time on the wall."""
-    raced = functools.partial(methods.respond_with_portfolio, clock="processor")
+    raced = functools.partial(large_game.respond_with_portfolio, clock="processor")
     with (
         mock.patch.object(time, "perf_counter", time.process_time),
-        mock.patch.object(methods, "respond_with_portfolio", raced),
+        mock.patch.object(large_game, "respond_with_portfolio", raced),
     ):
         yield
 

@@ -27,7 +27,7 @@ import numpy as np
 import pyspiel
 
 import tmdp_spiel as ts
-from tmdp_spiel.exploit import request
+from tmdp_spiel.exploit import session
 from tmdp_spiel.exploit.same_opponent import SameOpponent
 from tmdp_spiel.openspiel.opponents import parallel
 from tmdp_spiel.openspiel.opponents.repetition import Copies
@@ -174,8 +174,8 @@ def switched_off(control: str) -> Iterator[None]:
     if control == "workers not reseeded":
         patches += [mock.patch.object(parallel, name, function) for name, function in nothing.items()]
     else:
-        patches += [mock.patch.object(request, "derived_seed", lambda seed, *_: seed)]
-        patches += [mock.patch.object(request, "reseed_global_generators", nothing["reseed_global_generators"])]
+        patches += [mock.patch.object(session, "derived_seed", lambda seed, *_: seed)]
+        patches += [mock.patch.object(session, "reseed_global_generators", nothing["reseed_global_generators"])]
         patches += [mock.patch.object(Opponent, "reseed", lambda *_: None)]
     with contextlib.ExitStack() as stack:
         for patch in patches:
