@@ -189,7 +189,7 @@ def test_wrong_tables_name_the_state():
         policy_table(form, 0, {})
     with pytest.raises(ValueError, match=r"illegal action\(s\) \[6\] at state '2'"):
         policy_table(form, 0, {"2": {6: 1.0}})
-    with pytest.raises(ValueError, match="state '2' is not a distribution"):
+    with pytest.raises(ValueError, match="state .2. of player 0 are not a distribution"):
         policy_table(form, 0, {"2": {0: 0.5}})
     with pytest.raises(ValueError, match="not a distribution over the legal actions"):
         policy_table(form, 0, np.zeros(form.trees[0].num_sequences))

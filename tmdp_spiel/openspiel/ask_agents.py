@@ -15,6 +15,7 @@ from open_spiel.python import rl_agent_policy
 from tqdm import auto as tqdm
 
 from tmdp_spiel.openspiel.build import GameTooLargeError
+from tmdp_spiel.openspiel.distributions import COARSE_TOLERANCE
 from tmdp_spiel.openspiel.histories import one_history_per_infostate
 from tmdp_spiel.openspiel.load_game import load_game
 from tmdp_spiel.openspiel.opponents import agent_policies
@@ -29,10 +30,9 @@ from tmdp_spiel.openspiel.opponents.adapters.networks import (
     torch_network,
 )
 from tmdp_spiel.openspiel.opponents.fixed import FixedOpponents, answers_as
-from tmdp_spiel.trees.infostate_tree import InfostateTree
+from tmdp_spiel.trees.infostate_tree import PROBABILITY_TOLERANCE, InfostateTree
 from tmdp_spiel.trees.sequence_form import SequenceForm
 
-TOLERANCE, COARSE_TOLERANCE = 1e-6, 0.02  # as for opponents: above the first a warning, above the second an error
 _TIMED_STATES = 200  # asked first, to say how long asking all of them will take
 _WORTH_SAYING = 60.0  # seconds
 
@@ -132,10 +132,8 @@ def ask_in_batches(
                     f"the agent fails on a batch of tensors of shape {shapes}: {error!r}. {_told_tensors(form)}"
                 ) from error
             rows = _as_rows(answer, len(states), num_actions)
-            off = _read_rows(
-                rows, tree.first_sequence, tree.action, start, OUTPUTS.index(outputs), TOLERANCE, COARSE_TOLERANCE,
-                table,
-            )  # fmt: skip
+            tolerances = PROBABILITY_TOLERANCE, COARSE_TOLERANCE
+            off = _read_rows(rows, tree.first_sequence, tree.action, start, OUTPUTS.index(outputs), *tolerances, table)
             if off < 0:
                 _refuse_row(tree, rows, start, int(-off) - 1, outputs)
             largest = max(largest, off)
@@ -162,7 +160,9 @@ def _refuse_row(tree: InfostateTree, rows: np.ndarray, start: int, at: int, outp
         raise ValueError(f"the agent answered NaN {where}: {row.tolist()}")
     if outputs != "probabilities":
         raise ValueError(f"the agent's {outputs} of the legal actions {legal} are not finite {where}: {row.tolist()}")
-    illegal = [action for action in range(len(row)) if action not in legal and not abs(row[action]) <= TOLERANCE]
+    illegal = [
+        action for action in range(len(row)) if action not in legal and not abs(row[action]) <= PROBABILITY_TOLERANCE
+    ]
     if illegal:
         raise ValueError(f"the agent gives probability to illegal action(s) {illegal} {where}; legal are {legal}")
     raise ValueError(
@@ -172,7 +172,7 @@ def _refuse_row(tree: InfostateTree, rows: np.ndarray, start: int, at: int, outp
 
 
 def _warn_of_sums(player: int, largest: float) -> None:
-    if largest > TOLERANCE:
+    if largest > PROBABILITY_TOLERANCE:
         warnings.warn(
             f"probabilities of player {player} sum to one only up to {largest:.2g}; they are divided by their sum",
             stacklevel=4,
@@ -287,7 +287,7 @@ def ask_histories(form: SequenceForm, player: int, policy) -> np.ndarray | None:
             row = np.array([probability for _, probability in answer])
             number = tree.state_index(key[player])
             own = slice(*tree.first_sequence[number : number + 2])
-            if asked[number] and np.abs(table[own] - row).max() > TOLERANCE:
+            if asked[number] and np.abs(table[own] - row).max() > PROBABILITY_TOLERANCE:
                 return None
             table[own], asked[number] = row, True
             actions = [action for action, probability in answer if probability > 0]

@@ -22,7 +22,6 @@ from open_spiel.python import policy as policy_lib, rl_agent_policy
 
 from tmdp_spiel.core import storage
 from tmdp_spiel.openspiel.ask_agents import (
-    COARSE_TOLERANCE,
     ask_histories,
     ask_in_batches,
     ask_states,
@@ -31,6 +30,7 @@ from tmdp_spiel.openspiel.ask_agents import (
     network_of,
 )
 from tmdp_spiel.openspiel.build import CannotEnumerateError
+from tmdp_spiel.openspiel.distributions import read_distribution
 from tmdp_spiel.openspiel.load_game import game_title, load_game
 from tmdp_spiel.openspiel.opponents.adapters.networks import OUTPUTS, NetworkPolicy, as_network, is_network_file
 from tmdp_spiel.openspiel.opponents.agent_policies import agent_policy, is_agent
@@ -262,16 +262,7 @@ def _table_of_strings(form: SequenceForm, player: int, strings) -> np.ndarray:
             continue  # of another player; states that are missing are found below
         first, end = (int(each) for each in tree.first_sequence[state : state + 2])
         legal = tree.action[first:end].tolist()
-        illegal = [action for action, probability in distribution.items() if probability and action not in legal]
-        if illegal:
-            raise ValueError(
-                f"the policy of player {player} plays illegal action(s) {illegal} at state {string!r}; legal are "
-                f"{legal}"
-            )
-        row = [distribution.get(action, 0.0) for action in legal]
-        if not abs(sum(row) - 1) <= COARSE_TOLERANCE or min(row) < 0:
-            raise ValueError(f"the policy of player {player} at state {string!r} is not a distribution: {distribution}")
-        table[first:end] = np.divide(row, sum(row))
+        table[first:end], _ = read_distribution(distribution, legal, f"at state {string!r} of player {player}")
         given[state] = True
     reach = np.empty(tree.num_sequences + 1)
     own_reach(form.levels[player], table, reach)

@@ -26,6 +26,7 @@ from tmdp_spiel.trees.tree_shape import is_level_order
 from tmdp_spiel.trees.utility_scale import Amount, UtilityScale
 
 PLAN_DTYPE = np.int16
+PROBABILITY_TOLERANCE = 1e-6  # of the sum of the probabilities of a state; more than double precision needs
 _ROUNDING = 1e-9  # of a return
 HISTORY_MARK = "\naction "  # between a string and the action taken there, where strings alone forget
 
@@ -388,7 +389,7 @@ class InfostateTree:
             return np.ascontiguousarray(plan, np.float64)
         totals = np.add.reduceat(plan, self.first_sequence[:-1])
         lowest = np.minimum.reduceat(plan, self.first_sequence[:-1])
-        wrong = np.flatnonzero(~(np.abs(totals - 1) < 1e-6) | ~(lowest >= 0))
+        wrong = np.flatnonzero(~(np.abs(totals - 1) <= PROBABILITY_TOLERANCE) | ~(lowest >= 0))
         if len(wrong):
             state = int(wrong[0])
             probabilities = plan[self.first_sequence[state] : self.first_sequence[state + 1]]

@@ -26,10 +26,8 @@ import numba
 import numpy as np
 
 from tmdp_spiel.core import storage
-from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, InfostateTree
+from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, PROBABILITY_TOLERANCE, InfostateTree
 from tmdp_spiel.trees.tree_mdp import TreeMDP
-
-PROBABILITY_TOLERANCE = 1e-6  # that of InfostateTree.check_plan
 
 # What passes see of a tree: the states of level d are level_start[d] .. level_start[d + 1].
 Levels = collections.namedtuple("Levels", ["level_start", "first_sequence", "first_child", "parent"])

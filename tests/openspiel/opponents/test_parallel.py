@@ -126,7 +126,7 @@ def test_batches_as_arrays_and_bad_ones():
     game = ts.load_game("kuhn")
     play(BatchedPolicy(game, lambda states: np.full((len(states), 2), 0.5), in_flight=4), 50)
     for bad, message in [
-        (lambda states: np.full((len(states), 2), 0.9), "the probabilities at state"),
+        (lambda states: np.full((len(states), 2), 0.9), "the probabilities at state .* are not a distribution"),
         (lambda states: [], "gave 0 answers"),
         (lambda states: 1 / 0, "the policy failed"),
     ]:

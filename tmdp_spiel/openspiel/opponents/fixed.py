@@ -10,12 +10,12 @@ from open_spiel.python import policy as policy_lib, rl_agent
 from open_spiel.python.bots import policy as policy_bot
 
 from tmdp_spiel.core import validation
+from tmdp_spiel.openspiel.distributions import is_rounded, read_distribution
 from tmdp_spiel.openspiel.load_game import game_title, load_game
 from tmdp_spiel.openspiel.opponents.bots import bot_name, implements
+from tmdp_spiel.trees.infostate_tree import PROBABILITY_TOLERANCE
 
 _ASKED_AGAIN = 4
-_TOLERANCE = 1e-6
-_COARSE_TOLERANCE = 0.02  # a few probabilities in bfloat16
 
 
 class NotAPolicyError(ValueError):
@@ -154,20 +154,15 @@ class FixedOpponents:
             ) from None
         if not given:
             raise ValueError(f"the opponent's policy is missing {where}, which it can reach")
-        illegal = sorted(action for action in given if action not in legal and given[action] != 0)
-        if illegal:
-            raise ValueError(f"the opponent's policy plays illegal action(s) {illegal} {where}; legal are {legal}")
-        total = sum(given.values())
-        if not (abs(total - 1) < _COARSE_TOLERANCE and min(given.values()) >= 0):
-            raise ValueError(f"the opponent's probabilities {where} are not a distribution, sum {total}: {given}")
-        if abs(total - 1) > _TOLERANCE and not self._warned:
+        probabilities, total = read_distribution(given, legal, where)
+        if is_rounded(total) and not self._warned:
             self._warned = True
             warnings.warn(
                 f"the opponent's probabilities sum to {total!r} {where}, as in single precision or less; they are "
                 "divided by their sum, here and elsewhere",
                 stacklevel=2,
             )
-        return [(action, given.get(action, 0.0) / total) for action in legal]
+        return list(zip(legal, probabilities))
 
 
 # Policies that look up an information state, or know only the legal actions: they answer in one way.
@@ -200,7 +195,7 @@ def _differ(one: list[tuple[int, float]], other: list[tuple[int, float]]) -> boo
     """Whether two answers are not the same distribution."""
     if [action for action, _ in one] != [action for action, _ in other]:
         return True
-    return max(abs(a - b) for (_, a), (_, b) in zip(one, other)) > _TOLERANCE
+    return max(abs(a - b) for (_, a), (_, b) in zip(one, other)) > PROBABILITY_TOLERANCE
 
 
 def _brief(distribution: list[tuple[int, float]]) -> str:

@@ -22,6 +22,7 @@ from typing import Any
 
 import pyspiel
 
+from tmdp_spiel.openspiel.distributions import read_distribution
 from tmdp_spiel.openspiel.load_game import load_game
 from tmdp_spiel.openspiel.opponents.bots import as_bot
 from tmdp_spiel.openspiel.opponents.episode import Categorical
@@ -261,12 +262,14 @@ class BatchedPolicy:
             states = list(unknown.values())
             for name, state, given in zip(unknown, states, self._asked(states)):
                 legal = state.legal_actions()
-                get = given.get if isinstance(given, Mapping) else given.__getitem__
-                weights = [float(get(action) or 0.0) for action in legal]
-                if not (min(weights) >= 0 and abs(sum(weights) - 1) < 1e-3):
-                    raise OpponentError(f"the probabilities at state {name[1]!r} of player {name[0]} are {weights}")
-                total = sum(weights)
-                self._draws[name] = Categorical([(action, weight / total) for action, weight in zip(legal, weights)])
+                answer = given if isinstance(given, Mapping) else {action: given[action] for action in legal}
+                where = f"at state {name[1]!r} of player {name[0]}"
+                try:
+                    answer = {action: float(probability) for action, probability in answer.items()}
+                    probabilities, _ = read_distribution(answer, legal, where)
+                except (TypeError, ValueError) as error:
+                    raise OpponentError(f"the policy's answer {where} cannot be used: {error}") from error
+                self._draws[name] = Categorical(list(zip(legal, probabilities)))
         for key, name, _, uniform in waiting:
             yield key, self._draws[name].action(uniform)
 
