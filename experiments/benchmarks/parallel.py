@@ -87,7 +87,7 @@ def sleeping_rate(game: str, in_flight: int, episodes: int) -> float:
     if in_flight > 1:
         make = lambda: concurrent.futures.ThreadPoolExecutor(in_flight)  # noqa: E731
         rounds = ExecutorOpponents(make, Sleeper(), in_flight=in_flight)
-    table = ts.LiveGame(game, 0, Sleeper(), rounds=rounds)
+    table = ts.LiveGame(game, 0, Sleeper(), batched_opponent=rounds)
     learner = ts.UCT(table.tree)
     table.play(learner, 2)
     start = time.perf_counter()
@@ -102,7 +102,7 @@ class Stretches:
 
     def __init__(self, processes: int, simulations: int):
         self._rounds = Watched(processes, Searching(simulations))
-        self._table = ts.LiveGame("connect_four", 0, None, rounds=self._rounds)
+        self._table = ts.LiveGame("connect_four", 0, None, batched_opponent=self._rounds)
         self._learner = ts.UCT(self._table.tree)
         self.rates: list[float] = []
         self.episodes, self.wall, self.workers, self.asking, self.starved = 0, 0.0, 0.0, 0.0, 0.0

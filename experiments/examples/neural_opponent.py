@@ -28,7 +28,7 @@ def main(_):
         return weights / weights.sum(axis=1, keepdims=True)
 
     for in_flight in (1, 256):
-        table = ts.LiveGame(game, 0, None, rounds=BatchedPolicy(game, probabilities_of, in_flight=in_flight))
+        table = ts.LiveGame(game, 0, None, batched_opponent=BatchedPolicy(game, probabilities_of, in_flight=in_flight))
         learner, start = ts.UCT(table.tree), time.perf_counter()
         table.play(learner, _EPISODES.value)
         rate = _EPISODES.value / (time.perf_counter() - start)

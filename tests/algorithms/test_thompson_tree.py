@@ -113,7 +113,7 @@ def play_in_rounds(workers, episodes=600):
     rounds = ExecutorOpponents(
         lambda: concurrent.futures.ThreadPoolExecutor(workers), ts.uniform(ts.load_game("kuhn")), in_flight=16
     )
-    live = ts.LiveGame("kuhn", 0, None, rounds=rounds, seed=4)
+    live = ts.LiveGame("kuhn", 0, None, batched_opponent=rounds, seed=4)
     learner = ts.ThompsonTree(live.tree, seed=4)
     try:
         assert live.play(learner, episodes) == episodes == learner.episodes == learner.played.sum()

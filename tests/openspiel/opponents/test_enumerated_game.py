@@ -25,7 +25,7 @@ def executor():
 def test_rounds_give_bounds_that_hold(kind, executor):
     tree = build_infostate_tree(GAME, 0)
     rounds = ExecutorOpponents(executor, ts.uniform(GAME), in_flight=16, seed=1)
-    live = EnumeratedGame(GAME, 0, None, tree=tree, rounds=rounds, seed=2)
+    live = EnumeratedGame(GAME, 0, None, tree=tree, batched_opponent=rounds, seed=2)
     learner = kind(tree, delta=0.05, seed=0)
     assert live.play(learner, 4_000) == 4_000 == learner.episodes
     best = ts.build_tree(GAME, 0, ts.uniform(GAME)).scaled_best_value

@@ -7,7 +7,7 @@ from open_spiel.python.bots import uniform_random
 
 import tmdp_spiel as ts
 from reference.learners import GROWING
-from tmdp_spiel.openspiel.opponents import live_game
+from tmdp_spiel.openspiel.opponents import history_cache
 
 pytestmark = pytest.mark.filterwarnings("ignore:the .* strings of")
 
@@ -134,7 +134,7 @@ def test_histories_that_are_remembered_change_nothing(monkeypatch, kuhn):
     """The same mean of many episodes of one plan, with and without."""
     means = []
     for most in (0, 100_000):
-        monkeypatch.setattr(live_game, "_MOST_REMEMBERED", most)
+        monkeypatch.setattr(history_cache, "MOST", most)
         at = table("leduc", seed=2)
         learner = ts.UCT(at.tree)
         at.play(learner, 500)

@@ -15,7 +15,7 @@ def threads(number=8):
 
 
 def play(rounds, episodes, name="kuhn", algorithm=ts.UCT, **options):
-    at = ts.LiveGame(name, 0, None, rounds=rounds, **options)
+    at = ts.LiveGame(name, 0, None, batched_opponent=rounds, **options)
     learner = algorithm(at.tree)
     try:
         assert at.play(learner, episodes) == episodes == learner.episodes
@@ -57,7 +57,7 @@ def test_bounds_hold_in_rounds():
     best, wrong = (ts.build_tree(game, 0, ts.uniform(game)).best_response()[0] + 2) / 4, 0
     for seed in range(15):
         rounds = ExecutorOpponents(threads(2), ts.uniform(game), in_flight=16)
-        at = ts.LiveGame(game, 0, None, rounds=rounds, seed=seed)
+        at = ts.LiveGame(game, 0, None, batched_opponent=rounds, seed=seed)
         learner = ts.BettingUCRL(at.tree, delta=0.2)
         for _ in range(3):
             at.play(learner, 400)
@@ -88,7 +88,7 @@ def test_processes_and_bots_of_openspiel():
 )
 def test_a_round_with_a_failure_is_not_counted(make, seconds, message):
     rounds = ExecutorOpponents(1, make_opponent=make, in_flight=4, seconds=seconds)
-    at = ts.LiveGame("kuhn", 0, None, rounds=rounds)
+    at = ts.LiveGame("kuhn", 0, None, batched_opponent=rounds)
     learner = ts.UCT(at.tree)
     with pytest.raises(ts.OpponentError, match=message):
         at.play(learner, 10)
@@ -98,7 +98,7 @@ def test_a_round_with_a_failure_is_not_counted(make, seconds, message):
 def test_measuring_in_rounds():
     game = ts.load_game("kuhn")
     rounds = ExecutorOpponents(threads(), ts.uniform(game), in_flight=32)
-    at = ts.LiveGame(game, 0, None, rounds=rounds)
+    at = ts.LiveGame(game, 0, None, batched_opponent=rounds)
     learner = ts.UCT(at.tree)
     at.play(learner, 500)
     returns = at.measure(learner.recommend(), 3000)
@@ -139,7 +139,7 @@ def test_what_cannot_be_done_in_rounds():
     with pytest.raises(ValueError, match="give its class.*takes seed"):
         ExecutorOpponents(1, lambda state: 0)
     rounds = ExecutorOpponents(threads(), ts.uniform(game))
-    at = ts.LiveGame(game, 0, None, rounds=rounds)
+    at = ts.LiveGame(game, 0, None, batched_opponent=rounds)
     with pytest.raises(
         TypeError, match="in rounds only learners that settle what they play beforehand can learn: .*BalancedLevels"
     ):

@@ -76,9 +76,9 @@ class EnumeratedGame(LiveGame):
         """
         if learner.tree is not self.tree:
             raise ValueError(f"the learner was made for another tree: {learner.tree!r}, not {self.tree!r}")
-        return self._one_by_one(learner, number) if self._rounds is None else self._in_rounds(learner, number)
+        return self._play_one_by_one(learner, number) if self._batched is None else self._play_batches(learner, number)
 
-    def _one_by_one(self, learner: Learner, number: int) -> int:
+    def _play_one_by_one(self, learner: Learner, number: int) -> int:
         choose, known, plan = None, self.tree.num_states, None
         for played in range(number):
             if self._has_stopped:
@@ -103,7 +103,7 @@ class EnumeratedGame(LiveGame):
         """Plays an episode, and lets the learner learn from what everybody did; False if an opponent failed."""
         state, deadline = self.game.new_initial_state(), self.deadline
         self.deadline = math.inf  # an episode that was cut off could not be settled, and leaving it out could mislead
-        ended_on, utility, left = self._walk(state, ROOT, choose, known, self._view.find)
+        ended_on, utility, left = self._play_on(state, ROOT, choose, known, self._view.find)
         self.deadline = deadline
         self._check_inside(left)
         if utility is None:
@@ -113,11 +113,11 @@ class EnumeratedGame(LiveGame):
             self.watch(self._view.sequence(ended_on), self.tree.to_return(utility), False, self.tree.num_states)
         return True
 
-    def _in_rounds(self, learner: Learner, number: int) -> int:
+    def _play_batches(self, learner: Learner, number: int) -> int:
         """None of the episodes of a round is learned from before all of them have ended."""
         played = 0
         while played < number and not self._has_stopped:
-            size = min(number - played, largest_round(self._rounds.in_flight, learner.episodes))
+            size = min(number - played, largest_round(self._batched.in_flight, learner.episodes))
             if isinstance(learner, PathLearner):
                 selectors = learner.action_selectors(size)
             elif isinstance(learner, BettingOnValues):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from tmdp_spiel.openspiel.infostates import warn_imperfect_recall
 from tmdp_spiel.openspiel.load_game import game_string, load_game
 from tmdp_spiel.openspiel.opponents.episode import DEFAULT_MAX_MOVES, Categorical, Episode, EpisodeTooLongError
 from tmdp_spiel.openspiel.opponents.fixed import check_player, state_key, uniform
+from tmdp_spiel.openspiel.opponents.history_cache import DRAWN, OWN, SEEN_ONCE, CachedHistory, HistoryCache
 from tmdp_spiel.openspiel.opponents.live import AnswersChangeError, LiveOpponents, OpponentError, TimeOverError
 from tmdp_spiel.openspiel.opponents.parallel import ExecutorOpponents, generator_of, play_round
 from tmdp_spiel.openspiel.opponents.record import Recorder
@@ -31,32 +32,9 @@ from tmdp_spiel.openspiel.opponents.seeding import CHANCE, derived_seed
 from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, InfostateTree
 from tmdp_spiel.trees.lazy_tree import OUTSIDE, ROOT, LazyTree
 
-_MOST_REMEMBERED = 100_000
-_CHANCE, _TERMINAL = int(pyspiel.PlayerId.CHANCE), int(pyspiel.PlayerId.TERMINAL)
-_OWN, _DRAWN, _END = range(3)
-_MET = False
 _ON_ERROR = ("raise", "skip", "stop")
 
 __all__ = ["EpisodeTooLongError", "LiveGame", "OpponentError"]
-
-
-class _Remembered:
-    """A history that was met before: who is to move, and what comes after each move as far as it was met.
-
-    after: by move, what is remembered; _MET if it was met once, None if not at all
-    sequence: the last own sequence;  number: the own state;  cumulative: of a draw;  value: the return at the end
-    """
-
-    __slots__ = ("actions", "after", "cumulative", "kind", "number", "sequence", "state", "value")
-
-    actions: Sequence[int]
-    after: list[_Remembered | bool | None]
-    cumulative: list[float]
-    kind: int
-    number: int
-    sequence: int
-    state: pyspiel.State
-    value: float
 
 
 def largest_round(in_flight: int, episodes: int) -> int:
@@ -74,9 +52,8 @@ class LiveGame:
         tree: the tree that grows, made by grow_tree; a new one if not given.
         seed: of chance, of the opponents' policies, and of own moves outside the tree.
         max_moves: the most moves of an episode; a longer one is given up, and an error says so.
-        rounds: ExecutorOpponents or BatchedPolicy, to play many episodes at once; the opponent is then asked there, and
-        `opponent`
-            is not needed.
+        batched_opponent: ExecutorOpponents or BatchedPolicy, to play many episodes at once; takes the place of
+            `opponent`.
         on_error: what to do if an opponent fails. "raise": its error is raised, and the episode is not counted. "skip":
             the episode counts as the worst that could have been, for a response that is measured the least return, for
             an upper bound the largest; `failures` counts them, and `first_error` is the first. "stop": as "skip", and
@@ -95,7 +72,7 @@ class LiveGame:
         tree: InfostateTree | None = None,
         seed: int = 0,
         max_moves: int = DEFAULT_MAX_MOVES,
-        rounds=None,
+        batched_opponent=None,
         on_error: str = "raise",
         asked_every_time: bool = False,
     ):
@@ -108,20 +85,24 @@ class LiveGame:
         self.on_error, self.failures = on_error, 0
         self.first_error: OpponentError | None = None
         self.opponents = LiveOpponents(
-            game, self.player, uniform(game) if rounds is not None else opponent, asked_every_time=asked_every_time
+            game,
+            self.player,
+            opponent if batched_opponent is None else uniform(game),
+            asked_every_time=asked_every_time,
         )
-        self._rounds, self._seed, self._begun = rounds, seed, 0
+        self._batched, self._seed, self._begun = batched_opponent, seed, 0
         self.max_moves = validation.whole_number("max_moves", max_moves)
         self._game_type = game.get_type()
         self._random = random.Random(derived_seed(seed, CHANCE))
-        self._number_remembered = 0
         draws_openly = self._game_type.chance_mode != pyspiel.GameType.ChanceMode.SAMPLED_STOCHASTIC
-        if isinstance(rounds, ExecutorOpponents) and not draws_openly:
+        if isinstance(batched_opponent, ExecutorOpponents) and not draws_openly:
             raise ValueError(
                 f"{game_string(game)} draws its chance events itself, so that workers cannot play a history again"
             )
-        self._remembers = draws_openly and self.opponents.all_known
-        self._start: _Remembered | None = None
+        self._cache: Any = None
+        if draws_openly and self.opponents.all_known:
+            self._cache = HistoryCache(self.player, self._view, self.opponents)
+        self._start: CachedHistory | None = None
         # Called after each episode that was learned from; see DriftTest.see.
         self.watch: Callable[[int, float, bool, int], None] | None = None
 
@@ -140,76 +121,46 @@ class LiveGame:
     def _episode(self, choose, known: int, get_or_add):
         """Plays one episode: (the last own sequence in the tree, the utility, whether it left the tree).
 
-        The utility is None if an opponent failed and on_error is not "raise".
+        Histories that were seen before are followed in the cache. The utility is None if an opponent failed and
+        on_error is not "raise".
         choose(number): the action index at a state below `known`; at others, and outside, own moves are uniform.
         get_or_add(sequence, string, legal): the number of a state, OUTSIDE if it is not in the tree.
         """
         node, draw, first_of = self._start, self._random.random, self._view.first_of
         if node is None:
             state = self.game.new_initial_state()
-            if self._remembers:
-                self._start = self._remembered(state.clone(), ROOT)
-            return self._walk(state, ROOT, choose, known, get_or_add)
-        remembers = self._number_remembered < _MOST_REMEMBERED
+            if self._cache is not None:
+                self._start = self._cache.new_node(state.clone(), ROOT)
+            return self._play_on(state, ROOT, choose, known, get_or_add)
+        may_add = not self._cache.is_full
         while True:
             kind = node.kind
-            if kind == _DRAWN:
+            if kind == DRAWN:
                 index = bisect_right(node.cumulative, draw())
                 sequence = node.sequence
-            elif kind == _OWN:
+            elif kind == OWN:
                 number = node.number
-                if number >= known:  # remembered, but of a learner that has not been here
-                    return self._walk(node.state.clone(), node.sequence, choose, known, get_or_add)
+                if number >= known:  # in the cache, but of a learner that has not been here
+                    return self._play_on(node.state.clone(), node.sequence, choose, known, get_or_add)
                 index = choose(number)
                 sequence = first_of[number] + index
             else:
                 return node.sequence, node.value, False
             after = node.after[index]
-            if not isinstance(after, _Remembered):
+            if not isinstance(after, CachedHistory):
                 state = node.state.child(node.actions[index])
                 found = None
                 if after is None:
-                    node.after[index] = _MET
-                elif remembers:
-                    remembers = False
-                    found = self._remembered(state, sequence)
+                    node.after[index] = SEEN_ONCE
+                elif may_add:
+                    may_add = False
+                    found = self._cache.new_node(state, sequence)
                 if found is None:
-                    return self._walk(state, sequence, choose, known, get_or_add)
+                    return self._play_on(state, sequence, choose, known, get_or_add)
                 after = node.after[index] = found
             node = after
 
-    def _remembered(self, state: pyspiel.State, sequence: int) -> _Remembered | None:
-        """As _remember; None also if a player fails there, which it will when it is asked in the episode."""
-        try:
-            return self._remember(state, sequence)
-        except AnswersChangeError:
-            raise
-        except (OpponentError, TimeOverError):
-            return None
-
-    def _remember(self, state: pyspiel.State, sequence: int) -> _Remembered | None:
-        """A new cache entry; None if it is an own state that is not in the tree."""
-        node = _Remembered()
-        node.sequence, node.state = sequence, state
-        actor = state.current_player()
-        if actor == self.player:
-            node.kind, node.actions = _OWN, tuple(state.legal_actions())
-            node.number = self._view.find(sequence, state_key(state, actor, self._game_type), node.actions)
-            if node.number == OUTSIDE:
-                return None
-        elif actor == _TERMINAL:
-            node.kind, node.value, node.state = _END, state.player_return(self.player), None
-        else:
-            drawn = Categorical(state.chance_outcomes()) if actor == _CHANCE else self.opponents.draw(state)
-            if actor in self.opponents.changing:
-                return None
-            node.kind, node.actions, node.cumulative = _DRAWN, drawn.actions, drawn.cumulative
-        if node.kind != _END:
-            node.after = [None] * len(node.actions)
-        self._number_remembered += 1
-        return node
-
-    def _walk(self, state: pyspiel.State, sequence: int, choose, known: int, get_or_add):
+    def _play_on(self, state: pyspiel.State, sequence: int, choose, known: int, get_or_add):
         """The rest of an episode, through the game. At most new_states states are added to the tree."""
         player, opponents, draw, game_type = self.player, self.opponents, self._random.random, self._game_type
         outside, left, last_new = False, False, known + self._view.new_states - 1
@@ -285,7 +236,9 @@ class LiveGame:
         if learner.tree is not self.tree:
             raise ValueError(f"the learner was made for another tree: {learner.tree!r}, not {self.tree!r}")
         learner.grow()
-        played = self._play_one_by_one(learner, number) if self._rounds is None else self._play_rounds(learner, number)
+        played = (
+            self._play_one_by_one(learner, number) if self._batched is None else self._play_batches(learner, number)
+        )
         if self._view.names.ambiguous:
             warn_imperfect_recall(self.game, self.player)
         return played
@@ -324,33 +277,28 @@ class LiveGame:
         """Whether an episode without a utility ended because the time was over; it says nothing about change."""
         return utility is None and time.perf_counter() > self.deadline
 
-    @property
-    def in_rounds(self) -> bool:
-        """Whether many episodes are played at once."""
-        return self._rounds is not None
-
     def check_copies(self) -> bool:
         """Compares the answers of several workers, if there are; whether there were enough to tell."""
-        return not isinstance(self._rounds, ExecutorOpponents) or self._rounds.check_copies()
+        return not isinstance(self._batched, ExecutorOpponents) or self._batched.check_copies()
 
     @property
     def asked_again(self) -> int:
         """How many answers were asked for again, because the worker died that was to give them."""
-        return getattr(self._rounds, "asked_again", 0)
+        return getattr(self._batched, "asked_again", 0)
 
     def close(self) -> None:
         """Ends what was started to play many episodes at once."""
-        if self._rounds is not None:
-            self._rounds.close()
+        if self._batched is not None:
+            self._batched.close()
 
-    # In rounds ------------------------------------------------------------------------------------------------------
+    # Many at once ---------------------------------------------------------------------------------------------------
 
     @property
     def least_piece(self) -> int:
         """The fewest episodes to ask for at once: in rounds, enough to keep the workers busy."""
-        return 1 if self._rounds is None else largest_round(self._rounds.in_flight, 0)
+        return 1 if self._batched is None else largest_round(self._batched.in_flight, 0)
 
-    def _play_rounds(self, learner: PathLearner, number: int) -> int:
+    def _play_batches(self, learner: PathLearner, number: int) -> int:
         if not learner.plays_in_rounds:
             from tmdp_spiel.algorithms.catalogue import names_of
 
@@ -361,7 +309,7 @@ class LiveGame:
             )
         played = 0
         while played < number and not learner.stopped and not self._has_stopped:
-            size = min(number - played, largest_round(self._rounds.in_flight, learner.episodes))
+            size = min(number - played, largest_round(self._batched.in_flight, learner.episodes))
             # As the learner is now: none of the episodes of this round is learned from before all of them have ended.
             known = self._view.num_states
             for sequence, steps, utility, _ in self._round(learner.action_selectors(size), known, size):
@@ -376,7 +324,7 @@ class LiveGame:
         first, self._begun = self._begun, self._begun + number
         generators = [generator_of(self._seed, episode) for episode in range(first, first + number)]
         draws = [generator.random for generator in generators]
-        return play_round(self._rounds, [self._moves(action_selectors(draw), known, draw) for draw in draws])
+        return play_round(self._batched, [self._moves(action_selectors(draw), known, draw) for draw in draws])
 
     def _moves(self, choose, known: int, draw):
         """One episode of a round, as a generator: see play_round.
@@ -437,7 +385,7 @@ class LiveGame:
         An episode in which an opponent failed counts as 0, if on_error is not "raise". recorder: records the episodes.
         """
         choose, known = self._follow(np.asarray(plan))
-        if self._rounds is not None:
+        if self._batched is not None:
             ended = self._round(lambda draw: choose, known, number)
         else:
             ended = []
@@ -454,7 +402,7 @@ class LiveGame:
         history = None
         if with_history:
             state = self.game.new_initial_state()
-            sequence, utility, _ = self._walk(state, ROOT, choose, known, self._view.find)
+            sequence, utility, _ = self._play_on(state, ROOT, choose, known, self._view.find)
             history = state.history()
         else:
             sequence, utility, _ = self._episode(choose, known, self._view.find)
