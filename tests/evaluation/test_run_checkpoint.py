@@ -14,7 +14,7 @@ import pytest
 import tmdp_spiel as ts
 from reference.learners import make
 from tmdp_spiel.core import storage
-from tmdp_spiel.evaluation import checkpoint
+from tmdp_spiel.evaluation.archive import read_header
 
 
 def same_trace(one, other):
@@ -217,4 +217,4 @@ def test_a_killed_run_resumes_to_the_same_trace(mdp_of, tmp_path):
 
 
 def done_in(path: pathlib.Path) -> int:
-    return checkpoint.read_identity(path)["done"] if path.exists() else 0
+    return read_header(path)["done"] if path.exists() else 0

@@ -1,26 +1,20 @@
 """Learners, whole runs and agents on disk: written atomically, checked, and without the tree they were made for.
 
-A file is an npz, as numpy.load reads it: header.json says whose it is, state.json what was learned (`state_dict`), with
-the arrays by their numbers, and the comment of the zip is the SHA-256 of all before it. The tree and its arrays are
-references to the tree that is at hand when the file is opened, which must be the same one. Only a lazy tree is kept
-together with its learner. Nothing is unpickled: no file can run code.
+A file (`archive`) holds what was learned (`state_dict`). The tree and its arrays are references to the tree that is at
+hand when the file is opened, which must be the same one. Only a lazy tree is kept together with its learner.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-import hashlib
 import json
-import os
 import pathlib
-import re
 import secrets
 import time
 import typing
 import warnings
 import weakref
-import zipfile
 from collections.abc import Iterator
 
 import numpy as np
@@ -29,19 +23,12 @@ from tmdp_spiel.algorithms.learner import Learner
 from tmdp_spiel.algorithms.path_learner import PathLearner
 from tmdp_spiel.core import storage
 from tmdp_spiel.evaluation import state_dict
+from tmdp_spiel.evaluation.archive import Path, read_archive, to_json, write_archive
 from tmdp_spiel.trees.infostate_tree import InfostateTree
 from tmdp_spiel.trees.lazy_tree import LazyTree
 from tmdp_spiel.trees.tree_mdp import TreeMDP
-from tmdp_spiel.version import __version__
 
-Path = str | os.PathLike
-
-_FORMAT = 4
 _Checkpoint = typing.TypeVar("_Checkpoint", bound="RunCheckpoint")
-_HEADER, _STATE = "header.json", "state.json"
-_OLD_MAGIC = re.compile(rb"tmdp-spiel checkpoint (\d+)\n")  # of formats up to 3
-_CHECKSUM = 64  # hexadecimal digits
-_PIECE = 1 << 24  # bytes hashed at a time
 
 # Which saved state a learner is in, and after how many episodes; it is in no other once it has learned again.
 _SAVED_AS: weakref.WeakKeyDictionary[Learner, tuple[str, int]] = weakref.WeakKeyDictionary()
@@ -142,13 +129,9 @@ def differences(stored: dict, expected: dict) -> list[str]:
     """What is expected to differ from what is stored, in words."""
     return [
         f"{name} is {stored.get(name)} in it and {value} here"
-        for name, value in json.loads(_to_json(expected)).items()
+        for name, value in json.loads(to_json(expected)).items()
         if stored.get(name) != value
     ]
-
-
-def _to_json(document: dict) -> str:
-    return json.dumps(document, default=repr)
 
 
 def _refuse_other(path: Path, what: str, different: list[str]) -> None:
@@ -185,99 +168,16 @@ def save(path: Path, whose: dict, learner: Learner, beside: typing.Any = None) -
     }
     name = secrets.token_hex(8)
     header = {**whose, "holds": holds, "class": _class_name(type(learner)), "state": name}
-    header |= {"format": _FORMAT, "version": __version__, "hyper-parameters": learner.hyper_parameters}
+    header["hyper-parameters"] = learner.hyper_parameters
     if isinstance(beside, RunState):
         header["done"] = beside.done
     with storage.replacing(path, "w+b") as file:
-        write_archive(file, {_HEADER: _to_json(header), _STATE: json.dumps(content)}, parts.arrays)
+        write_archive(file, header, content, parts.arrays)
     _SAVED_AS[learner] = name, learner.episodes
-
-
-def write_archive(file: typing.IO[bytes], documents: dict[str, str], arrays: list[np.ndarray]) -> None:
-    """Writes an npz of documents and numbered arrays to an open, empty file, with its checksum as the comment."""
-    with zipfile.ZipFile(file, "w") as archive:
-        for name, text in documents.items():
-            archive.writestr(zipfile.ZipInfo(name), text)
-        for number, array in enumerate(arrays):
-            with archive.open(zipfile.ZipInfo(f"{number}.npy"), "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, array, allow_pickle=False)
-        archive.comment = b"0" * _CHECKSUM
-    file.flush()
-    checksum = _checksum(file)
-    file.seek(-_CHECKSUM, os.SEEK_END)
-    file.write(checksum)
-
-
-def _checksum(file: typing.IO[bytes]) -> bytes:
-    """The SHA-256 of an open file but for the comment."""
-    left = file.seek(0, os.SEEK_END) - _CHECKSUM
-    file.seek(0)
-    digest = hashlib.sha256()
-    while left > 0 and (piece := file.read(min(left, _PIECE))):
-        digest.update(piece)
-        left -= len(piece)
-    return digest.hexdigest().encode()
 
 
 def _class_name(algorithm: type) -> str:
     return f"{algorithm.__module__}.{algorithm.__qualname__}"
-
-
-@contextlib.contextmanager
-def _opened(path: Path) -> Iterator[typing.IO[bytes]]:
-    try:
-        with open(path, "rb") as file:
-            yield file
-    except FileNotFoundError:
-        raise FileNotFoundError(f"there is no checkpoint {path}") from None
-    except OSError as error:
-        raise type(error)(f"the checkpoint {path} cannot be read: {error.strerror or error}") from None
-
-
-@contextlib.contextmanager
-def _archive(file: typing.IO[bytes], path: Path) -> Iterator[typing.Any]:
-    """The npz in an open file; what cannot be read in it is damaged."""
-    start = file.read(64)
-    if not start.startswith(b"PK"):
-        old = _OLD_MAGIC.match(start)
-        wrote = f": it is of format {int(old[1])}, which an earlier version wrote" if old else ""
-        raise ValueError(f"{path} is not a checkpoint of this version of tmdp-spiel, {__version__}{wrote}")
-    file.seek(0)
-    try:
-        with np.load(file, allow_pickle=False) as archive:
-            yield archive
-    except (zipfile.BadZipFile, EOFError, KeyError, TypeError, RuntimeError, OverflowError, MemoryError) as error:
-        raise _damaged(path) from error
-
-
-def _read_json(archive: typing.Any, name: str, path: Path) -> dict:
-    try:
-        document = json.loads(archive[name])
-    except (ValueError, RecursionError):
-        raise _damaged(path) from None
-    if not isinstance(document, dict):
-        raise _damaged(path)
-    return document
-
-
-def _read_header(archive: typing.Any, path: Path) -> dict:
-    header = _read_json(archive, _HEADER, path)
-    if header.get("format") != _FORMAT:
-        raise ValueError(
-            f"{path} is not a checkpoint of this version of tmdp-spiel, {__version__}: it is of format "
-            f"{header.get('format')}, which version {header.get('version')} wrote"
-        )
-    return header
-
-
-def _damaged(path: Path) -> ValueError:
-    return ValueError(f"the checkpoint {path} is damaged: truncated, or altered since it was written")
-
-
-def read_identity(path: Path) -> dict:
-    """The header of a checkpoint: its class, hyper-parameters and tree. The rest is not read."""
-    with _opened(path) as file, _archive(file, path) as archive:
-        return _read_header(archive, path)
 
 
 class _Stored:
@@ -285,18 +185,11 @@ class _Stored:
 
     def __init__(self, path: Path, tree: InfostateTree):
         self.path, self.tree = path, tree
-        with _opened(path) as file, _archive(file, path) as archive:
-            self.header = _read_header(archive, path)
-            _refuse_other(path, "made for another tree", differences(self.header, {"tree": tree_identity(tree)}))
-            if _checksum(file) != file.read(_CHECKSUM + 1):
-                raise _damaged(path)
-            self.content = _read_json(archive, _STATE, path)
-            try:
-                self.arrays = [archive[name] for name in archive.files if name not in (_HEADER, _STATE)]
-            except (ValueError, SyntaxError) as error:
-                raise _damaged(path) from error
-        if not all(_is_numbers(array) for array in self.arrays):
-            raise _damaged(path)
+        expected = {"tree": tree_identity(tree)}
+        stored = read_archive(
+            path, lambda header: _refuse_other(path, "made for another tree", differences(header, expected))
+        )
+        self.header, self.content, self.arrays = stored.header, stored.content, stored.arrays
         if isinstance(tree, LazyTree):
             self._regrow(tree)
 
@@ -351,12 +244,6 @@ class _Stored:
 
 
 _HOLDS = {"learner": "a learner alone", "run": "a run", "agent": "an agent", "response": "a response that is learned"}
-
-
-def _is_numbers(array: np.ndarray) -> bool:
-    if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf" or array.dtype.byteorder not in "=|":
-        return False
-    return not (array.dtype == bool and array.size and array.view(np.uint8).max() > 1)
 
 
 def _subclasses(kind: type) -> list[type]:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from tmdp_spiel.algorithms.learner import Learner
 from tmdp_spiel.core import plotting, storage, validation
 from tmdp_spiel.evaluation import checkpoint
+from tmdp_spiel.evaluation.archive import read_header
 from tmdp_spiel.evaluation.evaluator import Evaluator
 from tmdp_spiel.evaluation.loop import GracefulInterrupt, chunks, progress_bar
 from tmdp_spiel.trees.tree_mdp import TreeMDP
@@ -238,7 +239,7 @@ class _RunFile(checkpoint.RunCheckpoint):
         """Where the run of the file was, with learner and generator as they were then; the start without a file."""
         if not self.path.exists():
             return checkpoint.RunState(rng=self._rng)
-        stored = checkpoint.read_identity(self.path)
+        stored = read_header(self.path)
         expected = dict(self.whose)
         if self.learner.episodes and checkpoint.saved_as(self.learner) == stored.get("state"):
             del expected["episodes before"], expected["generator"], expected["began as"]  # it resumes from there
