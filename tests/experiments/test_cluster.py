@@ -51,7 +51,7 @@ def test_a_worker_dies_and_all_results_arrive_and_equal_the_local_ones(tmp_path,
             time.sleep(0.02)
         assert len(list(tmp_path.rglob("seed_*.json"))) < 12
         processes[1].kill()
-        _, errors = cluster.communicate(timeout=120)
+        _, errors = cluster.communicate(timeout=600)
         assert cluster.returncode == 0, errors
     finally:
         for process in processes:

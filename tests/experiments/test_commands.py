@@ -11,7 +11,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 
 def command(module: str, *flags: str) -> subprocess.CompletedProcess:
     return subprocess.run(
-        [sys.executable, "-m", f"experiments.{module}", *flags], cwd=ROOT, capture_output=True, text=True, timeout=300
+        [sys.executable, "-m", f"experiments.{module}", *flags], cwd=ROOT, capture_output=True, text=True, timeout=600
     )
 
 
@@ -49,7 +49,7 @@ def test_episode_costs_say_why_an_algorithm_cannot():
         "asked = next(each for each in e.configurations(['leduc'], 0.0) if each.algorithm == 'LUCB'); "
         "row = e.perform(asked); print(row.outcome.refused, row.environment.num_states)"
     )
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert "more than max_policies" in done.stdout and done.stdout.strip().endswith(" 144"), done.stderr
 
 

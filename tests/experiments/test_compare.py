@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 
 
 def python(*arguments: str) -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    return subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=600)
 
 
 def command(*flags: str) -> subprocess.CompletedProcess:

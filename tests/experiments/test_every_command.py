@@ -50,7 +50,7 @@ NEED_TORCH = ("benchmarks.responders", "benchmarks.train_agents")
 
 def started(module: str, *arguments: str) -> str:
     command = [sys.executable, "-m", f"experiments.{module}", *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.strip() and "Traceback" not in done.stderr, done.stderr
     return done.stdout

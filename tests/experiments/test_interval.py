@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 def test_the_command_prints_intervals_that_shrink_around_the_exact_value_and_draws_them(tmp_path):
     flags = ["--game=kuhn", "--opponent=uniform", "--episodes=20000", f"--output={tmp_path}"]
     done = subprocess.run(
-        [sys.executable, "-m", "experiments.interval", *flags], cwd=ROOT, capture_output=True, text=True, timeout=300
+        [sys.executable, "-m", "experiments.interval", *flags], cwd=ROOT, capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stderr
     lines = done.stdout.split("at most")[-1].split("\n\n")[0].split("\n")[1:]
@@ -31,5 +31,5 @@ def test_the_command_prints_intervals_that_shrink_around_the_exact_value_and_dra
 @pytest.mark.slow
 def test_an_unknown_game_is_refused():
     command = [sys.executable, "-m", "experiments.interval", "--game=kuhnn"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert done.returncode == 1 and "no game is called 'kuhnn'" in done.stderr and "Traceback" not in done.stderr

@@ -13,7 +13,7 @@ ARCHIVE = "docs/runs/large_games.jsonl.xz"
 
 def benchmark(*flags):
     command = [sys.executable, "-m", "experiments.benchmarks.large_games", *flags]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300)
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=600)
 
 
 def test_runs_are_printed_and_stored(tmp_path):

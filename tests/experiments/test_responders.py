@@ -23,7 +23,7 @@ def command(*flags: str) -> subprocess.CompletedProcess:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
     )
 
 
@@ -48,7 +48,7 @@ def test_without_torch_it_is_said_what_to_install():
     script = (
         "import sys; sys.modules['torch'] = None; from tmdp_spiel.openspiel import rl_agents; rl_agents.dqn_in_torch()"
     )
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=100)
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert "pip install 'tmdp-spiel[torch]'" in done.stderr
 
 
@@ -124,7 +124,7 @@ for run in runs:
     assert own.keys() >= responding.RESPONDERS[run.algorithm].keys() and run.episodes in valuation.marks
 print(len(runs), len({run.algorithm for run in runs}), len({run.key for run in runs}))
 """
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=200)
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert done.stdout.split() == ["360", "9", "360"], done.stderr
 
 

@@ -28,7 +28,7 @@ def command(part, *chosen):
 
 
 def call(part, *chosen):
-    return subprocess.run(command(part, *chosen), cwd=ROOT, capture_output=True, text=True, timeout=300)
+    return subprocess.run(command(part, *chosen), cwd=ROOT, capture_output=True, text=True, timeout=600)
 
 
 def outcomes(directory):
@@ -80,7 +80,7 @@ def test_a_sweep_killed_and_interrupted_ends_with_the_same_results(tmp_path):
 
     with start_and_wait_for(len(left_by_kill) + 1) as interrupted:
         interrupted.send_signal(signal.SIGINT)
-        _, message = interrupted.communicate(timeout=60)
+        _, message = interrupted.communicate(timeout=600)
     left = outcomes(runs)
     assert len(left_by_kill) < len(left) < 20
     assert left_by_kill.items() <= left.items()

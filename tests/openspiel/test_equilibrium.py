@@ -126,7 +126,7 @@ def test_a_file_of_another_game_is_not_used(cache, solved):
 def test_two_processes_at_once(cache):
     command = [sys.executable, "-c", "import tmdp_spiel as ts; print(ts.equilibrium('kuhn', 200).exploitability)"]
     processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    printed = [process.communicate(timeout=60)[0] for process in processes]
+    printed = [process.communicate(timeout=600)[0] for process in processes]
     assert printed[0] == printed[1] == f"{ts.equilibrium('kuhn', 200).exploitability}\n"
     assert len(list(cache.iterdir())) == 1
 
