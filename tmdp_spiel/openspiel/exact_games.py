@@ -127,7 +127,7 @@ def exact_form(game) -> SequenceForm:
     if form is None:
         raise ValueError(
             f"{game} brings no exact sequence form. ts.exploit takes it: small games are enumerated, large ones are "
-            "played, and bounds certified; sequence_forms.enumerated_form makes the form of a small game"
+            "played, and bounds certified; histories.enumerated_form makes the form of a small game"
         )
     return form
 
