@@ -26,7 +26,7 @@ LOG.setLevel(logging.INFO)
 
 @contextlib.contextmanager
 def level(wanted: int | None) -> Iterator[None]:
-    """Messages of this level and above, for a while; None leaves the level as it is."""
+    """Within the block, shows messages of this level and above; None leaves the level unchanged."""
     before = LOG.level
     LOG.setLevel(before if wanted is None else wanted)
     try:
