@@ -49,6 +49,7 @@ VARIANTS = {
     "cfr+": Variant(averaging=1.0),
     "pcfr+": Variant(averaging=2.0, predictive=True),
     "dcfr": Variant(averaging=2.0, floored=False, discount_positive=1.5, discount_negative=0.0),
+    "pdcfr+": Variant(averaging=5.0, predictive=True, discount_positive=2.3),
 }
 
 
