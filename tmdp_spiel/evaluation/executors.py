@@ -5,8 +5,8 @@
     with open_executor("dask://127.0.0.1:8786") as executor: ...
     with open_executor("slurm:slurm_partition=cpu,timeout_min=60", workers=16) as executor: ...
 
-A worker that is lost makes its future raise concurrent.futures.BrokenExecutor, as a process pool's does. No task is
-repeated: where tasks are lost because of what they do, those that are repeated until they end are a biased selection.
+If a worker is lost, its future raises concurrent.futures.BrokenExecutor, as that of a process pool does. No task is
+repeated: a task may be lost because of what it does, and repeating such tasks until they succeed would bias the result.
 """
 
 from __future__ import annotations
@@ -118,12 +118,12 @@ def _never_again(dask_scheduler) -> None:
 
 
 class SubmititExecutor(concurrent.futures.Executor):
-    """Tasks as jobs of SLURM, by submitit; each is a job of its own, so tasks should take long.
+    """Tasks as jobs of SLURM, by submitit. Each task is a separate job, so tasks should take a long time.
 
     Args:
         cluster: "slurm", or "local" for processes of this machine.
         folder: for the files of the jobs, on a file system that all machines share.
-        workers: how many jobs at a time are worth submitting.
+        workers: how many jobs to submit at a time.
         parameters: of submitit, such as slurm_partition and timeout_min.
     """
 
@@ -159,7 +159,7 @@ def _call(function, args, kwargs):
 
 
 def _translated(inner: concurrent.futures.Future, lost: type, failed: type | tuple[()]) -> concurrent.futures.Future:
-    """A future that raises BrokenExecutor for `lost`; for `failed`, an error of the function, its cause if known."""
+    """A future that raises BrokenExecutor for `lost`; for `failed`, an error of the function, it raises the cause."""
     outer: concurrent.futures.Future = concurrent.futures.Future()
 
     def done(future: concurrent.futures.Future) -> None:
@@ -183,13 +183,13 @@ def _translated(inner: concurrent.futures.Future, lost: type, failed: type | tup
 
 
 def without_repeats(executor):
-    """The executor; one of Dask's own as a DaskExecutor, which does not repeat what is lost with a worker."""
+    """The executor; Dask's own executor as a DaskExecutor, which does not repeat the tasks of a lost worker."""
     client = getattr(executor, "_client", None)
     return DaskExecutor(client) if type(executor).__module__ == "distributed.cfexecutor" else executor
 
 
 def num_workers(executor) -> int:
-    """How many tasks an executor, or a number of processes, carries out at once."""
+    """How many tasks an executor, or a number of processes, runs at once."""
     if isinstance(executor, int):
         return executor
     known = getattr(executor, "num_workers", None) or getattr(executor, "_max_workers", None)
@@ -207,7 +207,7 @@ def open_executor(address: str, workers: int = 2) -> Iterator[concurrent.futures
 
     Raises:
         ImportError: the library is not installed.
-        OSError: nobody answers there, or nobody works there.
+        OSError: no cluster answers at the address, or it has no workers.
         ValueError: the address has another form.
     """
     kind, _, rest = address.partition(":")
