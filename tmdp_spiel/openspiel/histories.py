@@ -19,7 +19,7 @@ _kept: weakref.WeakKeyDictionary[InfostateTree, tuple[list[pyspiel.State], int]]
 def one_history_per_infostate(
     tree: InfostateTree, game: pyspiel.Game, *, max_nodes: int = DEFAULT_MAX_NODES
 ) -> list[pyspiel.State]:
-    """For each state of the tree, a state of the game at which its player knows just that; not to be changed."""
+    """For each state of the tree, a state of the game in that information state; do not modify them."""
     states, nodes = _kept.get(tree, ([], 0))
     if states and nodes <= max_nodes and str(states[0].get_game()) == str(game):
         return states
@@ -42,7 +42,7 @@ def _one_history_per_infostate(
         nodes += 1
         if nodes > max_nodes:
             missing = tree.num_states - len(found)
-            raise ValueError(f"{missing} states not met in {max_nodes:,} histories; raise max_nodes")
+            raise ValueError(f"{missing} states were not found in {max_nodes:,} histories; raise max_nodes")
         if state.is_terminal():
             continue
         if not state.is_player_node() or state.current_player() != tree.player:

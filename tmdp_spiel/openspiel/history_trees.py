@@ -1,4 +1,4 @@
-"""All histories of an OpenSpiel game beside the infostate tree of one player."""
+"""All histories of an OpenSpiel game, linked to the infostate tree of one player."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def build_history_tree(
     """The histories of a game by its rules alone.
 
     Args:
-        game: turn-based, with explicit chances.
+        game: turn-based, with explicit chance probabilities.
         tree: from build_infostate_tree, of the same game.
-        max_nodes: the most histories; beyond it a GameTooLargeError is raised.
+        max_nodes: the most histories; if there are more, a GameTooLargeError is raised.
     """
     check_supported(game)
     player, game_type = tree.player, game.get_type()

@@ -1,4 +1,4 @@
-"""The sequence form of an OpenSpiel game: one that the game brings, or one enumerated through its histories."""
+"""The sequence form of an OpenSpiel game: the game's exact one, or one enumerated by its histories."""
 
 from __future__ import annotations
 
