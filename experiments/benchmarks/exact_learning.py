@@ -4,7 +4,7 @@ r"""Learners on the trees of exact games: exact regret and value gap, and certif
   python -m experiments.benchmarks.exact_learning --games=phantom_ttt --opponents=uniform --episodes=10000
   python -m experiments.benchmarks.exact_learning --stored=docs/runs/exact_learning.jsonl.xz
 
-The opponent is the equilibrium that ships, uniform, or the NFSP network of experiments/benchmarks/agents, as a policy
+The opponent is the included equilibrium, uniform, or the NFSP network of experiments/benchmarks/agents, as a policy
 table; so regret and value gap are exact on trees of millions of states. A run is a line of JSON in --output; runs that
 are there already are not repeated. At the end the tables are printed.
 """

@@ -1,12 +1,12 @@
 """Equilibria of RBT by CFR+ with the senses factored out.
 
 CFR+: alternating updates, regrets floored at 0, linear averaging (Tammelin, "Solving Large Imperfect Information Games
-Using CFR+", 2014); iteration by iteration the same policies as OpenSpiel's CFRPlusSolver. One iteration costs a few
-passes over the two trees (`passes`). Policies are held as the own reaches of plans, which can be averaged.
+Using CFR+", 2014). In every iteration it gives the same policies as OpenSpiel's CFRPlusSolver. One iteration takes a
+few passes over the two trees (`passes`). Policies are stored as the players' reaches, which can be averaged.
 
-The average is also kept block by block, because a better one can be had at the end: the mixture of the blocks that is
-exploited least (`mixture`). Results do not depend on the number of threads, nor on whether the solver was stopped and
-resumed.
+The average is also stored per block of iterations, because the mixture of the blocks that is exploited least is a
+better final policy (`mixture`). Results do not depend on the number of threads, nor on whether the solver was stopped
+and resumed.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class CFRPlus:
         passes.match_regrets(links, self._regrets[player], weight, self._reach[player], self._total_reach[player])
 
     def iterate(self) -> None:
-        """One iteration: each player in turn answers the other's current policy, and adds its own to the average."""
+        """One iteration: each player in turn updates against the other's policy, and adds its own to the average."""
         self.iteration += 1
         for player in (0, 1):
             links = self.enumerated.trees[player].links
@@ -78,7 +78,7 @@ class CFRPlus:
                 self._total_reach[player].fill(0.0)
 
     def average_reach(self, player: int) -> np.ndarray:
-        """The own reach of the linearly weighted average of a player's policies so far."""
+        """The reach of the linearly weighted average of a player's policies so far."""
         total = self._total_reach[player].copy()
         for block in self._blocks[player]:
             total[block.sequences] += block.reach
@@ -89,7 +89,7 @@ class CFRPlus:
         return [self.average_reach(player) for player in (0, 1)]
 
     def block_reaches(self, player: int) -> list[SparseReach]:
-        """The average of each block of iterations, the last one perhaps not yet whole."""
+        """The average of each block of iterations; the last block may be incomplete."""
         totals = list(self._blocks[player])
         if self.iteration % self.block:
             totals.append(_sparse(self._total_reach[player]))
@@ -109,12 +109,12 @@ class CFRPlus:
         )
 
     def save(self, path: str | os.PathLike) -> None:
-        """Writes a checkpoint that appears atomically, and not before it is on the disk."""
+        """Writes a checkpoint atomically."""
         with storage.replacing(path, "wb") as file:
             np.savez(file, run=self._run(), iteration=self.iteration, **self._checkpointed())
 
     def restore(self, path: str | os.PathLike) -> None:
-        """Continues from a checkpoint, to the very numbers that an uninterrupted run would have reached."""
+        """Resumes from a checkpoint; the results are the same as those of an uninterrupted run."""
         try:
             with np.load(path, allow_pickle=False) as stored:  # reading an array checks its CRC-32
                 if str(stored["run"]) != self._run():
@@ -139,7 +139,7 @@ class CFRPlus:
         return f"{self.enumerated.description}, blocks of {self.block} iterations"
 
     def _checkpointed(self) -> dict[str, Any]:
-        """The arrays that the rest of the solver follows from."""
+        """The arrays that determine the state of the solver."""
         arrays = {}
         for player, mark in enumerate("xo"):
             arrays[f"regrets_{mark}"] = self._regrets[player]
@@ -172,8 +172,8 @@ def solve(
 ) -> None:
     """Runs a CFRPlus solver until the iterations are done or the target is met; resumes from `checkpoint` if it exists.
 
-    The exploitability, the mean of what the two players could win by best responses, is computed every `report_every`
-    iterations and at the end, and passed to `report(iteration, best_response_values)`.
+    The exploitability, the average over the two players of what their best responses win, is computed every
+    `report_every` iterations and at the end, and passed to `report(iteration, best_response_values)`.
     """
     if iterations < 1:
         raise ValueError(f"iterations must be at least 1, not {iterations}")
@@ -197,7 +197,7 @@ def solve(
 def least_exploitable_reaches(
     solver: CFRPlus, *, report: Callable[[int, int, Mixture], None] | None = None
 ) -> tuple[list[np.ndarray], list[float]]:
-    """The mixtures of a solver's blocks that best responses win least against: those of x and of o, and those winnings.
+    """The mixtures of a solver's blocks against which best responses win least, for x and o, and these winnings.
 
     report: called with the player, the number of best responses so far, and the best Mixture of them.
     """
@@ -228,9 +228,9 @@ def pruned_policy(
     least_reach: float = LEAST_REACH,
     **facts,
 ) -> SupportPolicy:
-    """The policy of the plans of x and o, given by their own reaches, without their rarest parts.
+    """The policy of the plans of x and o, given by their reaches, without their rarest parts.
 
-    Its exploitability is measured after pruning. facts: what else should be recorded with it, such as the number of
+    Its exploitability is measured after pruning. facts: further properties to record with it, such as the number of
     iterations.
     """
 

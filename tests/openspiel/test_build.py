@@ -173,7 +173,7 @@ def test_no_such_player(player):
     [
         ("mfg_crowd_modelling", "mean-field games have no Tree MDP"),
         ("tarok", "does not give their probabilities"),
-        ("python_iterated_prisoners_dilemma", "no strings that tell"),
+        ("python_iterated_prisoners_dilemma", "no strings that distinguish"),
     ],
 )
 def test_unsupported_games(name, message):

@@ -64,7 +64,7 @@ def test_exploit_takes_arrays_as_the_policies_of_players(form, tmp_path):
     assert again.seats[0].exact_best == found.seats[0].exact_best
     with pytest.raises(ValueError, match="an empty mapping"):
         ts.exploit(LARGE, {0: {"1": {0: 1.0}}, 1: {}}, episodes=10)
-    with pytest.raises(TypeError, match="kuhn_poker has not"):
+    with pytest.raises(TypeError, match="but kuhn_poker has none"):
         ts.exploit("kuhn_poker", {0: np.ones(3), 1: np.ones(3)}, episodes=10)
 
 

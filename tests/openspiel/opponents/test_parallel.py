@@ -81,7 +81,7 @@ def test_processes_and_bots_of_openspiel():
 @pytest.mark.parametrize(
     "make, seconds, message",
     [
-        (table_opponents.make_illegal, None, "answered 77 after the moves"),
+        (table_opponents.make_illegal, None, "returned 77 after the moves"),
         (table_opponents.make_hanging, 0.3, "has not answered within 0.3 s after the moves"),
         (table_opponents.make_failing, None, "player 1 .* failed after the moves"),
     ],
