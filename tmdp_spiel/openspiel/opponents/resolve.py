@@ -50,6 +50,7 @@ _PICKLES = {
     ".joblib": "import joblib; agent = joblib.load({!r})",
     **dict.fromkeys((".pt", ".pth"), "import torch; agent = torch.load({!r}, weights_only=False)"),
 }
+_FILES = (*_PICKLES, ".json", ".npz", ".onnx", ".zip")
 
 
 @dataclasses.dataclass
@@ -347,7 +348,11 @@ class _Resolver:
             if name.startswith(prefix):
                 address = name if "/" in prefix else name.removeprefix(prefix).strip()
                 return self.resolve(kind(address, seed=self._seed_of(self.game.num_players())))
-        if pathlib.Path(name).suffix in _PICKLES and not pathlib.Path(name).is_file():
+        if (
+            ("/" in name or pathlib.Path(name).suffix in _FILES)
+            and ":" not in name
+            and not pathlib.Path(name).is_file()
+        ):
             raise ValueError(f"there is no file {name!r}")
         module, colon, attribute = name.rpartition(":")
         if colon and attribute.isidentifier():
