@@ -16,7 +16,7 @@ from experiments.sweep import run
 from experiments.sweep.configuration import Configuration, Problem
 from experiments.sweep.result import Environment, Responding, Result, Value
 from tmdp_spiel.algorithms.catalogue import find_algorithm
-from tmdp_spiel.exploit.known_opponent import KnownOpponent
+from tmdp_spiel.exploit.environments import KnownOpponent
 from tmdp_spiel.exploit.responders.network import NetworkBot, NetworkLearner
 from tmdp_spiel.exploit.responders.opponent_model import OpponentModel
 from tmdp_spiel.exploit.responders.search import SearchBot, SearchConfig
