@@ -114,7 +114,7 @@ class BettingOnAnswers(Learner):
             least = min(_SLACK * theta * largest, 1.0)
             each = questions_of_strand(tree.links, self.order, reach, gaps, moments, theta, least, _TRUST, number)
             strands = self._numbers[STRANDS] + ahead / each.sum()
-        self._asked, self._strands = _whole(each, self._size_of_stage(np.count_nonzero(each)))
+        self._asked, self._strands = _whole(each, self._size_of_stage(int(np.count_nonzero(each))))
         self._stake = theta * self._strands
 
     def _ahead(self) -> float:
@@ -243,7 +243,7 @@ def look_ahead(links, histories, shares):
 def questions_of_strand(links, order, reach, gaps, moments, theta, least, trust, states):
     """How often each state of the others is asked for a strand: its probability, less where own policies are bad.
 
-    A policy that loses a gap to the best one may have an estimate that is so much worse; never less than a part `least`.
+    A policy that loses a gap to the best one may have an estimate that is that much worse; at least a part `least`.
     """
     sequences = len(links.can_end)
     needed, probability, most = np.ones(sequences + 1), np.zeros(states), np.zeros(states)
