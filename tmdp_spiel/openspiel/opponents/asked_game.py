@@ -137,7 +137,7 @@ class AskedGame(EnumeratedGame):
         return state
 
     @functools.cached_property
-    def _by_key(self) -> dict[tuple[int, str], int]:
+    def by_key(self) -> dict[tuple[int, str], int]:
         """The numbers of all states of the others, by player and string."""
         places = (self._places.get(number) or self._place(number) for number in range(len(self._shown)))
         return {
@@ -147,7 +147,7 @@ class AskedGame(EnumeratedGame):
 
     def _overhear(self, player: int, state: pyspiel.State, action) -> None:
         """Notes an answer in an episode."""
-        number = self._by_key.get((player, state_key(state, player, self._game_type)))
+        number = self.by_key.get((player, state_key(state, player, self._game_type)))
         answer = None if number is None else self._places[number].answers.get(action)
         if answer is not None:
             self.note(np.array([IN_EPISODE]), np.array([answer]))
