@@ -5,13 +5,13 @@ n_I times, and sigma is the share of each answer. With the chances of the rules 
 
     X(z) = return + what the moves of chance on the way lost of B,
 
-as in bounds/history_values, for any B that is fixed beforehand. With D_I, the most that a policy can make of the
-probability of I, theta_I = lambda D_I / n_I, theta(z) the largest of them on the way to z, and
-q(theta) = psi(theta b) / (theta b^2),
+as in bounds/history_values, for any B that is fixed beforehand. With D_I, what the probability of I would be if all own
+moves had probability 1, theta_I = lambda D_I / n_I, theta(z) the largest of them on the way to z, and
 
-    exp(lambda V(pi) - lambda sum over z of P(z) [X(z) + q(theta(z)) (X(z) - x)^2])
+    f(X) = x - ln(1 + theta(z) (x - X)) / theta(z),
 
-has mean at most 1 for every policy pi, P(z) being the probability of z under sigma and pi.
+exp(lambda (V(pi) - sum over z of P(z) f(X(z)))) has mean at most 1 for every policy pi, P(z) being the probability of z
+under sigma and pi. The sum is one over the own sequences that pi plays.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tmdp_spiel.trees.history_tree import CHANCE, END, OTHER, OWN, HistoryTree
 # another player acts, by the level of their state, level k at others_first[k] .. others_first[k + 1]
 AskingOrder = collections.namedtuple("AskingOrder", ["sequence", "state", "order", "first", "others", "others_first"])
 
-_RISK = 0.8  # the most that theta times b may be; states with more count as not asked
+_RISK = 0.8  # the most that theta (X - x) may be; a part of a state that is asked too seldom counts as not asked
 
 
 def asking_order(rules: HistoryTree) -> AskingOrder:
