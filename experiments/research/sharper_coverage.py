@@ -33,7 +33,7 @@ from tmdp_spiel.bounds.threshold import decide_above
 from tmdp_spiel.exploit import known_large, methods
 from tmdp_spiel.exploit.belief_bounds import BeliefBounds
 from tmdp_spiel.exploit.revealed_chance import RevealedChance
-from tmdp_spiel.openspiel.history_trees import build_history_tree
+from tmdp_spiel.openspiel.histories import build_history_tree
 from tmdp_spiel.openspiel.opponents.enumerated_game import EnumeratedGame
 
 FACTORS = (1.0, 3.0, 20.0)  # how many times too narrow: the certificate itself, and the broken ones

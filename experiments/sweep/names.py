@@ -17,6 +17,9 @@ _LABELS = {
     "OpenSpielDQN": "DQN, SGD",
     "OpenSpielDQNAdam": "DQN, Adam",
     "OpenSpielISMCTS": "ISMCTS",
+    "OurNetwork": "network responder",
+    "OurSearch": "search responder",
+    "OurPortfolio": "portfolio of responders",
 }
 
 

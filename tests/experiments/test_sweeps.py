@@ -61,13 +61,11 @@ def test_a_sweep_killed_and_interrupted_ends_with_the_same_results(tmp_path):
     runs = tmp_path / "runs"
 
     def start_and_wait_for(number):
-        # A shell starts what it puts in the background with SIGINT ignored, and so would be all that the tests start.
         process = subprocess.Popen(
             command("regret", *chosen),
             cwd=ROOT,
             stderr=subprocess.PIPE,
             text=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         while process.poll() is None and len(list(runs.rglob("seed_*.json"))) < number:
             time.sleep(0.005)

@@ -2,6 +2,8 @@
 
 import copy
 import functools
+import json
+import pathlib
 import pickle
 import shutil
 
@@ -12,6 +14,9 @@ from open_spiel.python import policy as policy_lib
 from open_spiel.python.bots import policy as policy_bot
 
 import tmdp_spiel as ts
+from experiments.sweep import run
+from experiments.sweep.archive import unpack_lines
+from experiments.sweep.configuration import Configuration
 from reference.plans import BothPlanners
 from tmdp_spiel.bounds import widths
 from tmdp_spiel.evaluation.evaluator import Evaluator
@@ -121,6 +126,15 @@ def test_tree_mdp_against_the_shipped_equilibrium(game, player, cache):
     assert sorted(cache.iterdir()) == files, "the second time it is read from the cache"
     np.testing.assert_array_equal(again.reach, mdp.reach)
     shutil.rmtree(next(path for path in cache.iterdir() if path.name.startswith("rbt_mdp")))
+
+
+@pytest.mark.slow
+def test_experiments_meet_the_opponent_of_the_stored_runs():
+    lines = unpack_lines(pathlib.Path(__file__).parents[2] / "docs/runs/learning.jsonl.xz")
+    stored = [each for each in map(json.loads, lines) if each["configuration"]["game"] == "rbt"]
+    asked = Configuration(**stored[0]["configuration"]).problem
+    of_player = [each for each in stored if each["configuration"]["player"] == asked.player]
+    assert {each["environment"]["fingerprint"] for each in of_player} == {run.environment(asked).fingerprint}
 
 
 def test_uniform_opponent_is_worth_what_games_against_it_show(game):

@@ -7,7 +7,7 @@ from open_spiel.python import policy as policy_lib
 from open_spiel.python.algorithms import exploitability as exploitability_lib
 
 import tmdp_spiel as ts
-from tmdp_spiel.openspiel.sequence_forms import enumerated_form
+from tmdp_spiel.openspiel.histories import enumerated_form
 from tmdp_spiel.planning.cfr import CFRSolver
 from tmdp_spiel.trees import sequence_form
 

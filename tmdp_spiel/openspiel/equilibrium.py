@@ -45,8 +45,9 @@ def equilibrium(
 ) -> policy_lib.Policy:
     """An approximate equilibrium of the game by CFR+: its average policy, as an OpenSpiel policy.
 
-    A game may bring one (Reconnaissance Blind Tic-Tac-Toe does), whatever `iterations`. Other games are
-    solved once, then read from the cache directory ($TMDP_SPIEL_CACHE). A damaged cache file is solved for again.
+    A game may bring one (Reconnaissance Blind Tic-Tac-Toe does), whatever `iterations`; an earlier one that ships as
+    well is opened by its number of iterations (200 on RBT). Other games are solved once, then read from the cache
+    directory ($TMDP_SPIEL_CACHE). A damaged cache file is solved for again.
 
     Args:
         game: anything that load_game takes.
@@ -57,7 +58,7 @@ def equilibrium(
         A policy of all players, with its `exploitability` in the game's utility units.
     """
     game = load_game(game)
-    shipped = enumeration_of(game).equilibrium(game)
+    shipped = enumeration_of(game).equilibrium(game, iterations)
     if shipped is not None:
         return shipped
     if not (validation.is_whole(iterations) and iterations >= 1):

@@ -75,7 +75,7 @@ class ExactEnumeration(registry.Enumeration):
         form = self._own_form(game)
         return None if form is None else form.trees[player]
 
-    def equilibrium(self, game) -> TablePolicy | None:
+    def equilibrium(self, game, iterations: int | None = None) -> TablePolicy | None:
         if self._shipped is None or not (file := shipped_file(self._shipped, game)).exists():
             return None
         form = self._form_of(game)
@@ -83,7 +83,10 @@ class ExactEnumeration(registry.Enumeration):
 
     def solve(self, game, iterations: int) -> TablePolicy | None:
         form = self._own_form(game)
-        return None if form is None else solve(game, form, iterations)
+        if form is None:
+            return None
+        tables = form.exact_equilibrium()
+        return solve(game, form, iterations) if tables is None else _measured_policy(game, form, tables)
 
 
 def shipped_file(folder: pathlib.Path, game: pyspiel.Game) -> pathlib.Path:
@@ -127,7 +130,7 @@ def exact_form(game) -> SequenceForm:
     if form is None:
         raise ValueError(
             f"{game} brings no exact sequence form. ts.exploit takes it: small games are enumerated, large ones are "
-            "played, and bounds certified; sequence_forms.enumerated_form makes the form of a small game"
+            "played, and bounds certified; histories.enumerated_form makes the form of a small game"
         )
     return form
 
@@ -194,6 +197,15 @@ def solve(
 
 def _numbering(form: SequenceForm) -> str:
     return f"{form.trees[0].game_string} {table_files.numbering(form.trees[0])}"
+
+
+def _measured_policy(game, form: SequenceForm, tables: list[np.ndarray]) -> TablePolicy:
+    """An equilibrium that took no iterations, with its exploitability."""
+    found = sequence_form.exploitability(form, tables)
+    facts = {"value": found.values[0], "best_responses": list(found.best_responses)}
+    policy = TablePolicy(game, form, dict(enumerate(tables)), facts)
+    policy.exploitability, policy.iterations = found.exploitability, 0
+    return policy
 
 
 def _kept_policy(game, form: SequenceForm, file: pathlib.Path) -> TablePolicy:

@@ -21,8 +21,8 @@ class Enumeration:
         """What the rules alone say."""
         return None
 
-    def equilibrium(self, game: pyspiel.Game) -> policy_lib.Policy | None:
-        """An equilibrium that ships with the game."""
+    def equilibrium(self, game: pyspiel.Game, iterations: int | None = None) -> policy_lib.Policy | None:
+        """The best equilibrium that ships with the game, or an earlier one of exactly so many iterations."""
         return None
 
     def solve(self, game: pyspiel.Game, iterations: int) -> policy_lib.Policy | None:

@@ -93,7 +93,7 @@ def test_a_small_budget_of_states_is_kept_and_play_continues(caplog):
     learner = ts.BettingUCRL(at.tree)
     at.play(learner, 2000)
     assert at.tree.num_states == 20 and learner.episodes == 2000
-    assert sum("grows no more" in record.message for record in caplog.records) == 1
+    assert sum("stops growing" in record.message for record in caplog.records) == 1
     assert learner.upper_bound(0.05) > 0.9
 
 

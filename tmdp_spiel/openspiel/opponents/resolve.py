@@ -337,7 +337,9 @@ class _Resolver:
             return "the uniform policy", self._everywhere(policy_lib.UniformRandomPolicy(self.game))
         if name == "cfr+":
             policy = equilibrium(self.game, self.iterations)
-            return f"CFR+ after {getattr(policy, 'iterations', self.iterations)} iterations", self._everywhere(policy)
+            done = getattr(policy, "iterations", self.iterations)
+            title = f"CFR+ after {done} iterations" if done else "an equilibrium"
+            return title, self._everywhere(policy)
         if name in ("mcts", "ismcts"):
             bots = {player: PlayerPolicy(bot=self._search(name, player), seeded=True) for player in self.others}
             return f"{name} with {self.simulations} simulations a move", bots
