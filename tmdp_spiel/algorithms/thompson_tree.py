@@ -45,7 +45,8 @@ from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE
 from tmdp_spiel.trees.return_ranges import known_ranges_below
 
 # K levels make K + 1 rows, the last one what is recommended; row k of state s is at s (K + 1) + k, likewise of j.
-# visits: int32[J], state_visits: int32[S], episodes through each;  repeats: int32[J], those with nothing new, m(j);  sums: float64[J rows], n(j) q(j);
+# visits: int32[J], state_visits: int32[S], episodes through each;  sums: float64[J rows], n(j) q(j);
+# repeats: int32[J], the episodes in which nothing was tried for the first time, m(j);
 # returns, squares: float64[J], of the episodes through each, summed;
 # best: float64[S rows], V(s);  plans: int16[S rows], played where n(s) > 0;  first: int16[S], played elsewhere
 ThompsonTables = collections.namedtuple(
@@ -237,7 +238,7 @@ def _draw_level(memory, copy):
 
 @kernel
 def _begin(memory, length, value):
-    """Counts an episode, and chooses the level of the next one; returns whether nothing was tried for the first time."""
+    """Counts an episode and chooses the next level; returns whether nothing was tried for the first time."""
     bandit, overall, path = memory.bandit, memory.overall, memory.path
     overall[_EPISODES] += 1.0
     # If the last action was tried before, so was all that leads to it.
@@ -269,7 +270,9 @@ def _choose(links, memory, state, copy):
         memory.value[row], memory.draw[row], memory.lead[row] = -np.inf, -np.inf, links.first_sequence[state]
     first, key = links.first_sequence[state], copy * _COPY_KEY
     actions = links.first_sequence[state + 1] - first
-    start = int(uniform(memory.seed, time, _START_KEY + key + first) * actions)  # of equal actions the next one is taken
+    start = int(
+        uniform(memory.seed, time, _START_KEY + key + first) * actions
+    )  # of equal actions the next one is taken
     for at in range(start, start + actions):
         j = first + at % actions
         number, (low, high) = tables.visits[j], _range(memory, j)

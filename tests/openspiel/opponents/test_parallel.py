@@ -141,7 +141,7 @@ def test_what_cannot_be_done_in_rounds():
     rounds = ExecutorOpponents(threads(), ts.uniform(game))
     at = ts.LiveGame(game, 0, None, batched_opponent=rounds)
     with pytest.raises(
-        TypeError, match="in rounds only learners that settle what they play beforehand can learn: .*BalancedLevels"
+        TypeError, match="in rounds only learners that settle what they play beforehand can learn: .*ThompsonTree"
     ):
         at.play(ts.OutcomeSamplingMCCFR(at.tree), 10)
 
