@@ -84,7 +84,12 @@ def reload_trees():
 def iterate():
     solver = CFRSolver(exact_form("python_rbt"), dtype=np.float32)
     solver.iterate()
-    seconds = _timed(lambda: [solver.iterate() for _ in range(_TIMED_ITERATIONS)]) / _TIMED_ITERATIONS
+
+    def iterations():
+        for _ in range(_TIMED_ITERATIONS):
+            solver.iterate()
+
+    seconds = _timed(iterations) / _TIMED_ITERATIONS
     measuring = _timed(solver.exploitability)
     return {
         "what": "one CFR+ iteration, both players",
