@@ -86,6 +86,12 @@ class OshiZumo(ExactGame):
             self.positions, self.trees[player].first_sequence, self.position_of, self.mirror, of_result, reach, out
         )
 
+    def exact_equilibrium(self) -> list[np.ndarray]:
+        from tmdp_spiel.games.public_action.bidding_equilibrium import optimal_bids  # which loads scipy
+
+        _, table = optimal_bids(self)
+        return [table, table]
+
     def history(self, player: int, state: int) -> list[int]:
         bids = self.shown_bids(player, state)
         if player == 1:  # who is asked after player 0 has bid

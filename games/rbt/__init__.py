@@ -25,13 +25,13 @@ class _RBTEnumeration(registry.Enumeration):
 
         return tree.infostate_tree(game, player)
 
-    def equilibrium(self, game: RBTGame):
-        """The included equilibrium, which is of the whole game by its default rules; others are solved for."""
+    def equilibrium(self, game: RBTGame, iterations: int | None = None):
+        """The shipped ones are of the whole game with its own rules; a late start is solved like any other game."""
         if game.start:
             return None
         from tmdp_spiel.games.rbt import policy_file
 
-        policy = policy_file.shipped()
+        policy = policy_file.shipped(iterations)
         if policy.facts["game"] != str(game):
             raise ValueError(
                 f"the included equilibrium is of {policy.facts['game']}; solve {game} with experiments.solve_rbt"

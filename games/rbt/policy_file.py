@@ -20,7 +20,9 @@ import pyspiel
 from tmdp_spiel.core import storage
 from tmdp_spiel.games.rbt.policy import Support, SupportPolicy
 
-SHIPPED = pathlib.Path(__file__).parent / "data" / "rbt_equilibrium.bin"
+_DATA = pathlib.Path(__file__).parent / "data"
+EARLIER = {200: _DATA / "rbt_cfr_plus_200.bin"}  # by iterations; the stored runs met it
+SHIPPED = EARLIER[200]
 
 _FORMAT = "tmdp-spiel RBT policy 1"
 _COLUMNS: dict[str, np.dtype] = {
@@ -47,9 +49,9 @@ def write(path: str | os.PathLike, policy: SupportPolicy) -> None:
         file.write(json.dumps(head).encode() + b"\n" + body)
 
 
-def shipped() -> SupportPolicy:
-    """The equilibrium that is included in the package."""
-    return read(SHIPPED)
+def shipped(iterations: int | None = None) -> SupportPolicy:
+    """The equilibrium that ships with the package; with its number of iterations, an earlier one."""
+    return read(SHIPPED if iterations is None else EARLIER.get(iterations, SHIPPED))
 
 
 def read(path: str | os.PathLike) -> SupportPolicy:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import logging
 import sys
+import threading
 from collections.abc import Iterator
 
 LOG = logging.getLogger("tmdp_spiel")
+PATIENCE = 1.0  # seconds before something is said to take long
 
 
 class _StderrUnlessConfigured(logging.Handler):
@@ -31,3 +33,15 @@ def level(wanted: int | None) -> Iterator[None]:
         yield
     finally:
         LOG.setLevel(before)
+
+
+@contextlib.contextmanager
+def log_if_slow(message: str) -> Iterator[None]:
+    """Logs the message if the block takes longer than a moment."""
+    timer = threading.Timer(PATIENCE, LOG.info, [message])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

@@ -11,6 +11,7 @@ repeated: a task may be lost because of what it does, and repeating such tasks u
 
 from __future__ import annotations
 
+import asyncio
 import concurrent.futures
 import contextlib
 import os
@@ -67,13 +68,49 @@ class DaskExecutor(concurrent.futures.Executor):
 
         client.run_on_scheduler(_never_again)
         self.num_workers = max(1, len(client.scheduler_info()["workers"]))
-        self._inner, self._lost = client.get_executor(pure=False, retries=0), KilledWorker
+        self._client, self._lost = client, KilledWorker
+        self._unfinished: set[concurrent.futures.Future] = set()
 
     def submit(self, function, /, *args, **kwargs) -> concurrent.futures.Future:
-        return _translated(self._inner.submit(function, *args, **kwargs), self._lost, ())
+        try:
+            task = self._client.submit(function, *args, pure=False, retries=0, **kwargs)
+        except Exception as error:  # Dask's own errors, which depend on how far the connection is closed
+            if self._client.status == "running":
+                raise
+            raise concurrent.futures.BrokenExecutor(f"the scheduler is lost: {error!r}") from error
+        answer: concurrent.futures.Future = concurrent.futures.Future()
+        self._unfinished.add(answer)
+        answer.add_done_callback(lambda answer: self._end(task, answer))
+        self._client.loop.add_callback(self._follow, task, answer)
+        return answer
+
+    async def _follow(self, task, answer: concurrent.futures.Future) -> None:
+        """Waits for a task. Dask's own executor can wait forever if an answer is lost after its task has ended."""
+        result: Any = None
+        failed: BaseException | None = None
+        try:
+            result = await self._client.gather(task, asynchronous=True)
+        except self._lost as error:
+            failed = concurrent.futures.BrokenExecutor(f"a worker was lost: {error}")
+        except (asyncio.CancelledError, concurrent.futures.CancelledError) as error:
+            failed = concurrent.futures.BrokenExecutor(f"the scheduler gave up a task: {error}")
+        except BaseException as error:
+            failed = error
+        if answer.set_running_or_notify_cancel():
+            answer.set_result(result) if failed is None else answer.set_exception(failed)
+
+    def _end(self, task, answer: concurrent.futures.Future) -> None:
+        self._unfinished.discard(answer)
+        if answer.cancelled():
+            self._client.loop.add_callback(self._client.cancel, [task], asynchronous=True)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        self._inner.shutdown(wait=wait)
+        unfinished = list(self._unfinished)
+        if cancel_futures or not wait:
+            for answer in unfinished:
+                answer.cancel()
+        if wait:
+            concurrent.futures.wait(unfinished)
 
 
 def _never_again(dask_scheduler) -> None:
@@ -186,7 +223,7 @@ def open_executor(address: str, workers: int = 2) -> Iterator[concurrent.futures
     elif kind in ("slurm", "local"):
         parameters = _parameters(address, rest)
         workers = validation.whole_number("workers", parameters.pop("workers", workers))
-        if kind == "slurm":  # SLURM repeats jobs whose machine failed, where it is set up to
+        if kind == "slurm":  # SLURM may be configured to repeat jobs whose machine failed
             extra = {"slurm_additional_parameters": {"no-requeue": True}}
             parameters = {**extra, **parameters}
         shared = pathlib.Path.cwd() if kind == "slurm" else None  # the working folder is one that machines share

@@ -45,9 +45,9 @@ def equilibrium(
 ) -> policy_lib.Policy:
     """An approximate equilibrium of the game by CFR+: its average policy, as an OpenSpiel policy.
 
-    Some games, such as Reconnaissance Blind Tic-Tac-Toe, come with an equilibrium, whatever `iterations` is. Other
-    games are solved once, then read from the cache directory ($TMDP_SPIEL_CACHE). If a cache file is damaged, the game
-    is solved again.
+    Some games, such as Reconnaissance Blind Tic-Tac-Toe, come with an equilibrium, whatever `iterations` is; an earlier
+    one that ships as well is opened by its number of iterations (200 on RBT). Other games are solved once, then read
+    from the cache directory ($TMDP_SPIEL_CACHE). If a cache file is damaged, the game is solved again.
 
     Args:
         game: anything that load_game takes.
@@ -58,7 +58,7 @@ def equilibrium(
         A policy of all players, with its `exploitability` in the game's utility units.
     """
     game = load_game(game)
-    shipped = enumeration_of(game).equilibrium(game)
+    shipped = enumeration_of(game).equilibrium(game, iterations)
     if shipped is not None:
         return shipped
     if not (validation.is_whole(iterations) and iterations >= 1):

@@ -10,6 +10,7 @@ import re
 import time
 import warnings
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -75,7 +76,7 @@ class ExactEnumeration(registry.Enumeration):
         form = self._own_form(game)
         return None if form is None else form.trees[player]
 
-    def equilibrium(self, game) -> TablePolicy | None:
+    def equilibrium(self, game, iterations: int | None = None) -> TablePolicy | None:
         if self._shipped is None or not (file := shipped_file(self._shipped, game)).exists():
             return None
         form = self._form_of(game)
@@ -83,7 +84,10 @@ class ExactEnumeration(registry.Enumeration):
 
     def solve(self, game, iterations: int) -> TablePolicy | None:
         form = self._own_form(game)
-        return None if form is None else solve(game, form, iterations)
+        if form is None:
+            return None
+        tables = form.exact_equilibrium()
+        return solve(game, form, iterations) if tables is None else _measured_policy(game, form, tables)
 
 
 def shipped_file(folder: pathlib.Path, game: pyspiel.Game) -> pathlib.Path:
@@ -127,7 +131,7 @@ def exact_form(game) -> SequenceForm:
     if form is None:
         raise ValueError(
             f"{game} has no exact sequence form. Use ts.exploit, which enumerates small games and certifies bounds for "
-            "large ones by playing; sequence_forms.enumerated_form makes the sequence form of a small game"
+            "large ones by playing; histories.enumerated_form makes the sequence form of a small game"
         )
     return form
 
@@ -181,19 +185,55 @@ def solve(
             return _kept_policy(game, form, result)
         except ValueError as error:
             warnings.warn(f"the cached equilibrium cannot be read, so the game is solved again: {error}", stacklevel=2)
-    num_sequences = sum(tree.num_sequences for tree in form.trees)
-    check_memory(f"CFR on {form.trees[0].game_string}", num_sequences, SOLVER_BYTES_PER_SEQUENCE)
     with storage.locked(result):
-        solver = _resumed(form, variant, checkpoint)
-        _iterate(solver, iterations, target, checkpoint, report, progress)
+        solver = run_solver(
+            form, iterations, variant=variant, target=target, checkpoint=checkpoint, report=report, progress=progress
+        )
         tables = [solver.average_policy(player) for player in (0, 1)]
         table_files.write_tables(result, form, tables, iterations=solver.iteration, variant=variant)
         checkpoint.unlink(missing_ok=True)
     return _kept_policy(game, form, result)
 
 
+def run_solver(
+    form: SequenceForm,
+    iterations: int,
+    *,
+    variant: str = VARIANT,
+    block: int | None = None,
+    target: float = TARGET,
+    checkpoint: str | os.PathLike,
+    checkpoint_seconds: float | None = None,
+    report: Callable[[int, Exploitability], None] | None = None,
+    progress: bool = True,
+) -> CFRSolver:
+    """CFR from the checkpoint, if there is one, until the iterations are done or the target is met.
+
+    Args:
+        form, iterations, variant, target, report, progress: as in `solve`.
+        block: as in CFRSolver.
+        checkpoint: the file from which a run that was killed resumes identically. It is left for the caller to remove.
+        checkpoint_seconds: how often it is written; every two minutes unless given.
+    """
+    num_sequences = sum(tree.num_sequences for tree in form.trees)
+    check_memory(f"CFR on {form.trees[0].game_string}", num_sequences, SOLVER_BYTES_PER_SEQUENCE)
+    solver = _resumed(form, variant, block, pathlib.Path(checkpoint))
+    every = _CHECKPOINT_SECONDS if checkpoint_seconds is None else checkpoint_seconds
+    _iterate(solver, iterations, target, checkpoint, every, report, progress)
+    return solver
+
+
 def _numbering(form: SequenceForm) -> str:
     return f"{form.trees[0].game_string} {table_files.numbering(form.trees[0])}"
+
+
+def _measured_policy(game, form: SequenceForm, tables: list[np.ndarray]) -> TablePolicy:
+    """An equilibrium that took no iterations, with its exploitability."""
+    found = sequence_form.exploitability(form, tables)
+    facts = {"value": found.values[0], "best_responses": list(found.best_responses)}
+    policy = TablePolicy(game, form, dict(enumerate(tables)), facts)
+    policy.exploitability, policy.iterations = found.exploitability, 0
+    return policy
 
 
 def _kept_policy(game, form: SequenceForm, file: pathlib.Path) -> TablePolicy:
@@ -203,7 +243,9 @@ def _kept_policy(game, form: SequenceForm, file: pathlib.Path) -> TablePolicy:
     return policy
 
 
-def _iterate(solver: CFRSolver, iterations: int, target: float, checkpoint, report, progress: bool) -> None:
+def _iterate(
+    solver: CFRSolver, iterations: int, target: float, checkpoint, every: float, report, progress: bool
+) -> None:
     written = time.monotonic()
     utility_range = solver.form.trees[0].utility_range
     bar = tqdm.tqdm(
@@ -226,16 +268,16 @@ def _iterate(solver: CFRSolver, iterations: int, target: float, checkpoint, repo
                     report(solver.iteration, found)
                 if found.exploitability <= target * utility_range:
                     return
-            if time.monotonic() - written > _CHECKPOINT_SECONDS:
+            if time.monotonic() - written > every:
                 with storage.replacing(checkpoint, "wb") as stream:
                     state: dict[str, Any] = {"tree": _numbering(solver.form), **solver.state_dict()}
                     np.savez(stream, **state)
                 written = time.monotonic()
 
 
-def _resumed(form: SequenceForm, variant: str, checkpoint: pathlib.Path) -> CFRSolver:
+def _resumed(form: SequenceForm, variant: str, block: int | None, checkpoint: pathlib.Path) -> CFRSolver:
     """A solver that resumes from the checkpoint, if there is one."""
-    solver = CFRSolver(form, variant, np.float32)
+    solver = CFRSolver(form, variant, np.float32, block=block)
     try:
         with np.load(checkpoint, allow_pickle=False) as stored:
             if str(stored["tree"]) != _numbering(form):
@@ -243,7 +285,7 @@ def _resumed(form: SequenceForm, variant: str, checkpoint: pathlib.Path) -> CFRS
             solver.load_state_dict(stored)
     except FileNotFoundError:
         pass
-    except (zipfile.BadZipFile, KeyError, ValueError, EOFError) as error:
+    except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError, NotImplementedError, RuntimeError) as error:
         warnings.warn(f"{checkpoint} is not a complete checkpoint ({error}); solving starts again", stacklevel=3)
-        solver = CFRSolver(form, variant, np.float32)
+        solver = CFRSolver(form, variant, np.float32, block=block)
     return solver

@@ -35,6 +35,7 @@ class InfostateLocator:
 
     def __init__(self, tree: InfostateTree, game: pyspiel.Game):
         self._tree, self._game_type = tree, game.get_type()
+        self.game, self.player = game, tree.player
 
     def state_after(self, sequence: int, state: pyspiel.State) -> int | None:
         """The tree's state for a state of the game at which its player is to act, after the player's last sequence."""

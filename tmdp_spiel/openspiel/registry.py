@@ -21,8 +21,8 @@ class Enumeration:
         """The infostate tree by the rules alone."""
         return None
 
-    def equilibrium(self, game: pyspiel.Game) -> policy_lib.Policy | None:
-        """An equilibrium that is included with the game."""
+    def equilibrium(self, game: pyspiel.Game, iterations: int | None = None) -> policy_lib.Policy | None:
+        """The best equilibrium that is included with the game, or an earlier one of the given number of iterations."""
         return None
 
     def solve(self, game: pyspiel.Game, iterations: int) -> policy_lib.Policy | None:

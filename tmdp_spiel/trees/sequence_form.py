@@ -98,6 +98,10 @@ class SequenceForm(abc.ABC):
         """The policy table of an agent that comes with the game, without asking it at every state; None for others."""
         return None
 
+    def exact_equilibrium(self) -> list[np.ndarray] | None:
+        """Policy tables of an equilibrium, where the game has a way of its own that needs no CFR."""
+        return None
+
     def check_policy(self, player: int, policy) -> np.ndarray:
         """The policy table as float64[J], a probability per sequence. An error names the state that is wrong.
 

@@ -22,6 +22,7 @@ from typing import Any
 
 import pyspiel
 
+from tmdp_spiel.evaluation.executors import without_repeats
 from tmdp_spiel.openspiel.distributions import read_distribution
 from tmdp_spiel.openspiel.load_game import load_game
 from tmdp_spiel.openspiel.opponents.bots import as_bot
@@ -85,7 +86,7 @@ class ExecutorOpponents:
                 "'file.py:Name', or a function at the top level of a module that takes seed; to ExecutorOpponents, as "
                 "make_opponent"
             ) from error
-        self._executor: Any = executor
+        self._executor: Any = without_repeats(executor)
         self._make: Callable | None = None
         if isinstance(executor, int):
             self._executor, self._make = None, lambda: concurrent.futures.ProcessPoolExecutor(executor)

@@ -50,6 +50,7 @@ _PICKLES = {
     ".joblib": "import joblib; agent = joblib.load({!r})",
     **dict.fromkeys((".pt", ".pth"), "import torch; agent = torch.load({!r}, weights_only=False)"),
 }
+_FILES = (*_PICKLES, ".json", ".npz", ".onnx", ".zip")
 
 
 @dataclasses.dataclass
@@ -337,7 +338,9 @@ class _Resolver:
             return "the uniform policy", self._everywhere(policy_lib.UniformRandomPolicy(self.game))
         if name == "cfr+":
             policy = equilibrium(self.game, self.iterations)
-            return f"CFR+ after {getattr(policy, 'iterations', self.iterations)} iterations", self._everywhere(policy)
+            done = getattr(policy, "iterations", self.iterations)
+            title = f"CFR+ after {done} iterations" if done else "an equilibrium"
+            return title, self._everywhere(policy)
         if name in ("mcts", "ismcts"):
             bots = {player: PlayerPolicy(bot=self._search(name, player), seeded=True) for player in self.others}
             return f"{name} with {self.simulations} simulations per move", bots
@@ -345,7 +348,11 @@ class _Resolver:
             if name.startswith(prefix):
                 address = name if "/" in prefix else name.removeprefix(prefix).strip()
                 return self.resolve(kind(address, seed=self._seed_of(self.game.num_players())))
-        if pathlib.Path(name).suffix in _PICKLES and not pathlib.Path(name).is_file():
+        if (
+            ("/" in name or pathlib.Path(name).suffix in _FILES)
+            and ":" not in name
+            and not pathlib.Path(name).is_file()
+        ):
             raise ValueError(f"there is no file {name!r}")
         module, colon, attribute = name.rpartition(":")
         if colon and attribute.isidentifier():
