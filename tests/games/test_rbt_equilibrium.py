@@ -169,7 +169,7 @@ def wait_until(condition, process):
         time.sleep(0.0005)
 
 
-def test_solving_over_a_checkpoint_needs_consent(tmp_path):
+def test_an_existing_checkpoint_is_not_overwritten(tmp_path):
     (tmp_path / "old.npz").write_bytes(b"")
     run = subprocess.run(command(tmp_path, "old"), cwd=ROOT, capture_output=True, text=True)
     assert run.returncode != 0 and "--resume" in run.stdout + run.stderr

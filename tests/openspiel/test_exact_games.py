@@ -148,7 +148,7 @@ def test_equilibrium_solves_and_stops_at_the_target(form, tmp_path, monkeypatch)
     assert sum(policy.action_probabilities(state).values()) == pytest.approx(1)
 
 
-def test_too_little_memory_is_said_before(monkeypatch):
+def test_too_little_memory_is_reported_in_advance(monkeypatch):
     monkeypatch.setattr(exact_games, "_free_memory", lambda: 2**20)
     with pytest.raises(GameTooLargeError, match=r"it needs about 0\.\d GiB of memory; 0\.0 GiB are free"):
         exact_game("liars_dice(numdice=1,dice_sides=8)")
@@ -171,7 +171,7 @@ def test_a_shipped_equilibrium_is_what_it_says(game, value, tolerance):
     assert -found.best_responses[1] <= value + 5e-5 and value - 5e-5 <= found.best_responses[0]
 
 
-def test_too_little_memory_for_a_solver_is_said_before(form, monkeypatch, tmp_path):
+def test_too_little_memory_for_a_solver_is_reported_in_advance(form, monkeypatch, tmp_path):
     monkeypatch.setattr(exact_games, "_free_memory", lambda: 2**20)
     with pytest.raises(GameTooLargeError, match="CFR on liars_dice"):
         exact_games.solve(LARGE, form, 1, folder=tmp_path)

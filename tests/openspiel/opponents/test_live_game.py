@@ -44,7 +44,7 @@ def test_every_path_learner_learns_on_a_tree_that_grows(algorithm, kuhn):
 
 
 @pytest.mark.parametrize("algorithm", GROWING)
-def test_learners_are_kept_with_their_tree_and_go_on_identically(algorithm, tmp_path):
+def test_learners_are_saved_with_their_tree_and_resume_identically(algorithm, tmp_path):
     at = table("leduc", seed=1)
     learner = make(algorithm, at.tree)
     at.play(learner, 150)

@@ -134,7 +134,7 @@ def test_batches_as_arrays_and_bad_ones():
             play(BatchedPolicy(game, bad), 50)
 
 
-def test_what_cannot_be_done_in_rounds():
+def test_learners_that_cannot_play_in_rounds_are_refused():
     game = ts.load_game("kuhn")
     with pytest.raises(ValueError, match="give its class.*takes seed"):
         ExecutorOpponents(1, lambda state: 0)
