@@ -12,6 +12,9 @@ ends; started again, the command continues with the runs that are missing. DQN n
 - OpenSpielISMCTS: information-set Monte Carlo tree search (MCTS where information is perfect). It knows the rules and
   replans at every move, for an opponent who searches as it does and rolls out at random; it learns nothing from
   episodes. Only games that can resample a state from what a player knows.
+- OurNetwork, OurSearch, OurPortfolio: the responders of ts.exploit for large games. The network learns by playing; the
+  search (1,000 simulations a move) knows the rules and the opponent's policy and learns nothing from episodes; the
+  portfolio races both and the tree, within processor time only.
 - Our learners, at the paper's constants where it has any, else their defaults: compiled on the enumerated tree where
   there is one, else live on a lazy tree.
 

@@ -28,7 +28,7 @@ import pyspiel
 
 import tmdp_spiel as ts
 from tmdp_spiel.exploit import session
-from tmdp_spiel.exploit.same_opponent import SameOpponent
+from tmdp_spiel.exploit.checkpoint import SameOpponent
 from tmdp_spiel.openspiel.opponents import parallel
 from tmdp_spiel.openspiel.opponents.repetition import Copies
 from tmdp_spiel.openspiel.opponents.resolve import Opponent

@@ -10,13 +10,15 @@ _LABELS = {
     "OutcomeSamplingMCCFR": "MCCFR",
     "BPIUCRL": "BPI-UCRL",
     "MDPGapE": "MDP-GapE",
-    "BalancedLevels": "Balanced levels",
     "ThompsonTree": "Thompson tree",
     "OpenSpielQLearner": "Q-learning",
     "ReferenceLimit": "*asymptotic reference*",
     "OpenSpielDQN": "DQN, SGD",
     "OpenSpielDQNAdam": "DQN, Adam",
     "OpenSpielISMCTS": "ISMCTS",
+    "OurNetwork": "network responder",
+    "OurSearch": "search responder",
+    "OurPortfolio": "portfolio of responders",
 }
 
 

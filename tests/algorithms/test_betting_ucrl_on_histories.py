@@ -11,7 +11,7 @@ from tmdp_spiel.algorithms.betting_ucrl_on_histories import BettingUCRLOnHistori
 from tmdp_spiel.bounds import history_values
 from tmdp_spiel.bounds.sequence_values import upper_values
 from tmdp_spiel.openspiel.build import build_infostate_tree
-from tmdp_spiel.openspiel.history_trees import build_history_tree
+from tmdp_spiel.openspiel.histories import build_history_tree
 from tmdp_spiel.openspiel.opponents.enumerated_game import EnumeratedGame
 from tmdp_spiel.openspiel.opponents.fixed import uniform
 

@@ -7,7 +7,7 @@ from open_spiel.python import policy as policy_lib
 from open_spiel.python.algorithms import exploitability as exploitability_lib
 
 import tmdp_spiel as ts
-from tmdp_spiel.openspiel.sequence_forms import enumerated_form
+from tmdp_spiel.openspiel.histories import enumerated_form
 from tmdp_spiel.planning.cfr import VARIANTS, CFRSolver
 from tmdp_spiel.planning.mixture import mixed_reach
 from tmdp_spiel.trees import sequence_form
@@ -148,7 +148,7 @@ def test_a_solver_with_blocks_resumes_identically():
         for ours, theirs in zip(resumed.block_reaches(player), solver.block_reaches(player), strict=True):
             np.testing.assert_array_equal(ours.sequences, theirs.sequences)
             np.testing.assert_array_equal(ours.reach, theirs.reach)
-    with pytest.raises(ValueError, match="blocks of 5 iterations, this solver of 10"):
+    with pytest.raises(ValueError, match="blocks of 5 iterations, but this solver of 10"):
         CFRSolver(form, "dcfr", block=10).load_state_dict(solver.state_dict())
     with pytest.raises(ValueError, match="at least 1 iteration, not 0"):
         CFRSolver(form, block=0)

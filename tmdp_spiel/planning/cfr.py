@@ -2,11 +2,11 @@
 
 CFR+ (Tammelin 2014), predictive CFR+ (Farina, Kroer and Sandholm 2021), discounted CFR (Brown and Sandholm 2019) and
 predictive discounted CFR+ (Xu and others 2024), with alternating updates. One iteration of a player is a gradient, a
-pass bottom-up that updates the regrets, and a pass top-down that computes the reach of the new policy and adds the old
-one to the average. CFR+ gives, iteration by iteration, the policies of OpenSpiel's CFRPlusSolver.
+bottom-up pass that updates the regrets, and a top-down pass that computes the reach of the new policy and adds the old
+one to the average. In every iteration, CFR+ gives the same policies as OpenSpiel's CFRPlusSolver.
 
-The average can also be kept block by block, because a better one can be had at the end: the mixture of the blocks that
-is exploited least (`mixture`).
+The average can also be kept in blocks of iterations. The mixture of the blocks that is exploited least (`mixture`) is
+often a better policy than the average of all of them.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from tmdp_spiel.trees.sequence_form import (
 
 @dataclasses.dataclass(frozen=True)
 class Variant:
-    """How regrets are updated and policies averaged in iteration t.
+    """How regrets are updated and policies are averaged in iteration t.
 
-    R <- R d + r with d = t^a / (t^a + 1) for the exponent a of the sign of R (None: d = 1), at least 0 if `floored`;
-    the next policy is in proportion to the positive part of R, or of R + r if `predictive`. The policy of iteration t
-    has the weight t^averaging in the average.
+    R <- R d + r with d = t^a / (t^a + 1), where the exponent a depends on the sign of R (None: d = 1). If `floored`, R
+    is kept at 0 or above. The next policy is proportional to the positive part of R, or of R + r if `predictive`. The
+    policy of iteration t has the weight t^averaging in the average.
     """
 
     averaging: float
@@ -93,7 +93,7 @@ class CFRSolver:
             )
 
     def iterate(self) -> None:
-        """One iteration: each player in turn answers the other's current policy."""
+        """One iteration: each player in turn updates its regrets against the other's current policy."""
         self.iteration += 1
         rule, weight = self._rule, float(self.iteration) ** self._rule.averaging
         positive, negative = rule.discounts(self.iteration)
@@ -162,11 +162,11 @@ class CFRSolver:
         return tables, losses
 
     def exploitability(self) -> Exploitability:
-        """Of the average policies, exactly."""
+        """The exact exploitability of the average policies."""
         return exploitability_of_reaches(self.form, [self.average_reach(player) for player in (0, 1)])
 
     def state_dict(self) -> dict[str, np.ndarray]:
-        """What a solver of the same game resumes identically from."""
+        """The state from which another solver of the same game resumes identically."""
         state = {
             "iteration": np.array(self.iteration),
             "variant": np.array(self.variant),
@@ -185,11 +185,13 @@ class CFRSolver:
         return state
 
     def load_state_dict(self, state) -> None:
-        """Resumes from what state_dict gave."""
+        """Resumes from a state that state_dict returned."""
         if str(state["variant"]) != self.variant:
-            raise ValueError(f"the checkpoint is of {state['variant']}, this solver of {self.variant}")
+            raise ValueError(f"the checkpoint is of {state['variant']}, but this solver runs {self.variant}")
         if int(state["block"]) != (self.block or 0):
-            raise ValueError(f"the checkpoint has blocks of {state['block']} iterations, this solver of {self.block}")
+            raise ValueError(
+                f"the checkpoint has blocks of {state['block']} iterations, but this solver of {self.block}"
+            )
         for player in (0, 1):
             self._regrets[player][:] = state[f"regrets_{player}"]
             if self._rule.predictive:
