@@ -94,8 +94,8 @@ class ThompsonTree(LevelLearner):
     decay: the width falls as m(j), the visits in which nothing new was tried, to the power of -decay; 1/2 is the rate
         of a standard error. With more, regret is lower where most actions are about equally good, as against an
         equilibrium, and more mistakes are kept.
-    num_levels: K. The levels are 1/K, 2/K, ..., 1 of the range of returns. Level 1 tries all that could be best, the lowest
-        level exploits soon on a tree that is too large for that.
+    num_levels: K. The levels are 1/K, 2/K, ..., 1 of the range of returns. Level 1 tries all that could be best, the
+        lowest level exploits soon on a tree that is too large for that.
 
     On every finite tree, almost surely, the recommended policy is a best response from some episode on, and the regret
     of T episodes is O((log T)^(1 / (2 decay))) unless the value of an action that is not best happens to equal that of
