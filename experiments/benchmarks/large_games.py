@@ -88,6 +88,7 @@ _UTILITIES: dict[str, dict] = {
 _TITLES = {HOLD_EM: "no-limit hold'em (fcpa, stacks of 1200)", LIMIT_POKER: "two rounds of limit poker with 52 cards"}
 _PATIENCE = 3.0  # times the seconds; of processor time on a busy machine, many times
 _PATIENCE_PROCESSOR = 30.0
+_TO_START = 600.0  # seconds to import and compile on a busy machine
 
 _SECONDS = flags.DEFINE_float("seconds", 60.0, "For each game.", lower_bound=0.5)
 _GAMES = flags.DEFINE_string("games", None, "Game strings, separated by semicolons; the forty or so if not given.")
@@ -146,7 +147,7 @@ def in_a_process(name: str, seconds: float, clock: str, black_box: bool, context
     process = context.Process(target=_send, args=(sending, name, seconds, clock, black_box))
     process.start()
     sending.close()
-    patience = (_PATIENCE if clock == "wall" else _PATIENCE_PROCESSOR) * seconds + 120
+    patience = (_PATIENCE if clock == "wall" else _PATIENCE_PROCESSOR) * seconds + _TO_START
     try:
         if not receiving.poll(patience):
             return {"game": name, "black_box": black_box, "failed": f"no answer within {patience:g} s"}

@@ -38,7 +38,6 @@ _ENOUGH = 1_000_000  # episodes, in place of the processor time, where the tree 
 _PATIENCE = 12  # times the processor time; a run then ends
 _SECONDS_A_PIECE = 0.1
 _SEARCHED_EPISODES = 100  # a search is slow to value
-_SEARCHED_EPISODES_OURS = 400  # ours remembers its decisions
 
 
 # A problem, in a worker ---------------------------------------------------------------------------------------------
@@ -241,7 +240,7 @@ class FixedOpponentSearch(_Response):
         self._bot = SearchBot(setting.game, PLAYER, model, SearchConfig("search", **hyper_parameters), seed)
 
     def value(self, seed: int, episodes: int) -> tuple[float, float]:
-        return self._value(self._bot, seed, min(episodes, _SEARCHED_EPISODES_OURS))
+        return self._value(self._bot, seed, min(episodes, _SEARCHED_EPISODES))
 
 
 class Portfolio(_Response):
