@@ -25,7 +25,7 @@ from experiments.sweep.names import label, player_name  # noqa: E402
 
 PAGE = HERE / "results.md"
 PANELS = [("leduc", 0), ("leduc", 1), ("rbt", 0), ("rbt", 1)]
-DEFAULT = "BalancedLevels"
+DEFAULT = "ThompsonTree"
 SHORT = {
     "battleship": "battleship 2x2",
     "goofspiel": "goofspiel 6 cards",

@@ -1,7 +1,7 @@
 """Learners and OpenSpiel's own solvers beside each other: on many problems, or on one.
 
     python -m experiments.compare --runs=5
-    python -m experiments.compare --problems=kuhn --algorithms=BalancedLevels,UCT --episodes=10000
+    python -m experiments.compare --problems=kuhn --algorithms=ThompsonTree,UCT --episodes=10000
     python -m experiments.compare --game=leduc --player=0 --algorithms=UCBT,UCT,OpenSpielOutcomeSampling
 
 Without --game: how the default learner ranks beside the others on games that had no part in its tuning, a table of
@@ -37,7 +37,7 @@ from tmdp_spiel.openspiel.opponents.fixed import check_player
 from tmdp_spiel.openspiel.rl_agents import AGENTS
 from tmdp_spiel.openspiel.solvers import ALL_SOLVERS, SOLVERS
 
-DEFAULT = "BalancedLevels"
+DEFAULT = "ThompsonTree"
 OTHERS = ("UCT", "UCBT", "MVP", "OutcomeSamplingMCCFR", "PSRL", "BettingUCRL", "OpenSpielQLearner")
 _CONSTANTS = {"PSRL": {"lazy": True}}
 _FAMILIES = {

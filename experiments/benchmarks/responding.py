@@ -30,7 +30,7 @@ from tmdp_spiel.trees.lazy_tree import LazyTree
 
 PLAYER = 0
 SEARCH = {"OpenSpielISMCTS": {"simulations": 1000, "uct_c": 2.0}}
-LEARNERS: dict[str, dict] = {"UCT": {}, "UCBT": {}, "BettingUCRL": {}, "PSRL": {"lazy": True}, "BalancedLevels": {}}
+LEARNERS: dict[str, dict] = {"UCT": {}, "UCBT": {}, "BettingUCRL": {}, "PSRL": {"lazy": True}, "ThompsonTree": {}}
 NOT_GROWN = tuple(name for name in LEARNERS if not find_algorithm(name).grows)
 OUR_SEARCH = {"OurSearch": {"simulations": 1000}}
 RESPONDERS: dict[str, dict] = {**AGENTS, **SEARCH, **LEARNERS, **OUR_SEARCH, "OurNetwork": {}, "OurPortfolio": {}}

@@ -93,7 +93,7 @@ def configurations(chosen: list[PanelRuns]) -> list[Configuration]:
 
 
 def _runs(game: str, player: int, algorithm: str) -> list[Configuration]:
-    size = _scale().curves[game]
+    size, first = _scale().curves[game], settings.FIRST_SEED.get(algorithm, 0)
     return [
         configuration(
             "learning",
@@ -106,7 +106,7 @@ def _runs(game: str, player: int, algorithm: str) -> list[Configuration]:
             iterations=sweep_flags.iterations(),
             per_decade=settings.PER_DECADE.get(game, 10),
         )
-        for seed in range(_RUNS.value or size.runs)
+        for seed in range(first, first + (_RUNS.value or size.runs))
     ]
 
 

@@ -83,8 +83,8 @@ def library_calls() -> list[WrongCall]:
     for game in (None, 5, "", "kuhnn", "no such game", ["kuhn"], b"kuhn"):
         add(f"ts.load_game({game!r})", "game")
     add("ts.load_game('kuhn(players=2)')", "takes no parameters")
-    add("ts.load_game('kuhn_poker(players=77)')", "does not load")
-    add("ts.load_game('kuhn_poker(players')", "does not load|no game")
+    add("ts.load_game('kuhn_poker(players=77)')", "cannot load")
+    add("ts.load_game('kuhn_poker(players')", "cannot load|no game")
     # Trees.
     for player in (2, -1, 0.5, None, "0", True, NAN):
         add(

@@ -122,7 +122,7 @@ def targets(size: int = 1) -> list[Target]:
             "RBT solver",
             lambda folder: [
                 *(sys.executable, "-m", "experiments.solve_rbt", f"--game={_RBT_START}", f"--iterations={150 * size}"),
-                *("--checkpoint_every=1", "--threads=1", f"--output={folder}/policy.bin"),
+                *("--checkpoint_seconds=0", "--threads=1", f"--output={folder}/policy.bin"),
                 *(f"--checkpoint={folder}/checkpoint.npz", "--resume"),
             ],
             lambda folder: _contents(folder, "policy.bin"),

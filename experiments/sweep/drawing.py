@@ -22,7 +22,7 @@ _STYLES = {
     "StrongEuler": ((0, (3, 1, 1, 1)), "X", "0.45"),
     "AMB": ((0, (1, 1)), "*", "0.6"),
     "PSRL": ((0, (7, 2, 1, 2)), "h", "#882255"),
-    "BalancedLevels": ("-", "d", "#cc0000"),
+    "ThompsonTree": ("-", "d", "#cc0000"),
 }
 _OTHER_COLOURS = ("0.3", "#332288", "#117733", "#999933", "#aa4499", "#44aa99", "#661100", "0.55")
 _OTHER_STYLES = tuple(((0, (2 + at, 2)), marker, _OTHER_COLOURS[at]) for at, marker in enumerate("p8H1234x"))

@@ -10,7 +10,6 @@ _LABELS = {
     "OutcomeSamplingMCCFR": "MCCFR",
     "BPIUCRL": "BPI-UCRL",
     "MDPGapE": "MDP-GapE",
-    "BalancedLevels": "Balanced levels",
     "ThompsonTree": "Thompson tree",
     "OpenSpielQLearner": "Q-learning",
     "ReferenceLimit": "*asymptotic reference*",

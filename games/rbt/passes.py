@@ -100,15 +100,6 @@ def best_response_value(
     return float(values[0] + value_without_turn(enumerated, player, weights, UTILITIES))
 
 
-def best_response(enumerated: Enumeration, player: int, opponent_reach: np.ndarray) -> tuple[float, np.ndarray]:
-    """The most that `player` can win against a plan of the opponent, and the own reach of a plan that wins it."""
-    tree = enumerated.trees[player]
-    endings, values, reach = np.empty(tree.num_sequences), np.empty(tree.num_states), np.empty(tree.num_sequences)
-    value = best_response_value(enumerated, player, opponent_reach, endings, values)
-    _best_reach(tree.links, endings, values, reach)
-    return value, reach
-
-
 def num_histories(enumerated: Enumeration) -> int:
     """The number of histories, terminal ones included: pairs of what x and o may each know at a position.
 
@@ -233,64 +224,6 @@ def best_values(links: Links, endings: np.ndarray, values: np.ndarray) -> None:
 
 
 @numba.njit(cache=True, parallel=True)
-def _best_reach(links: Links, endings: np.ndarray, values: np.ndarray, reach: np.ndarray) -> None:
-    """Top-down r(s, a) = r(parent of s) for the first a with e(s, a) + sum over children c of v(c) = v(s), else 0."""
-    for level in range(len(links.level_start) - 1):
-        for s in numba.prange(links.level_start[level], links.level_start[level + 1]):
-            left = reach[links.parent[s]] if level > 0 else 1.0
-            for j in range(links.first_sequence[s], links.first_sequence[s + 1]):
-                value = endings[j]
-                for c in range(links.first_child[j], links.first_child[j + 1]):
-                    value += values[c]
-                reach[j] = left if value == values[s] else 0.0
-                left -= reach[j]
-
-
-@numba.njit(cache=True, parallel=True)
-def update_regrets(links: Links, endings: np.ndarray, values: np.ndarray, regrets: np.ndarray) -> None:
-    """One update of CFR+, bottom-up: R(s, a) <- max(0, R(s, a) + q(s, a) - v(s)).
-
-    q(s, a) = e(s, a) + sum over the children c of v(c), and v(s) = sum over a of sigma(s, a) q(s, a) with sigma(s, .)
-    in proportion to R(s, .), uniform if that is zero. Overwrites `endings` with q.
-    """
-    for level in range(len(links.level_start) - 2, -1, -1):
-        for s in numba.prange(links.level_start[level], links.level_start[level + 1]):
-            first, end = links.first_sequence[s], links.first_sequence[s + 1]
-            total, weighted, plain = 0.0, 0.0, 0.0
-            for j in range(first, end):
-                value = endings[j]
-                for c in range(links.first_child[j], links.first_child[j + 1]):
-                    value += values[c]
-                endings[j] = value
-                total += regrets[j]
-                weighted += regrets[j] * value
-                plain += value
-            state_value = weighted / total if total > 0 else plain / (end - first)
-            for j in range(first, end):
-                regrets[j] = max(0.0, regrets[j] + endings[j] - state_value)
-            values[s] = state_value
-
-
-@numba.njit(cache=True, parallel=True)
-def match_regrets(links: Links, regrets: np.ndarray, weight: float, reach: np.ndarray, total_reach: np.ndarray) -> None:
-    """Adds `weight` r(j) to the running sum; then, top-down, r(s, a) = r(parent of s) sigma(s, a), by regret matching.
-
-    sigma(s, .) is in proportion to R(s, .), uniform if that is zero.
-    """
-    for level in range(len(links.level_start) - 1):
-        for s in numba.prange(links.level_start[level], links.level_start[level + 1]):
-            first, end = links.first_sequence[s], links.first_sequence[s + 1]
-            reach_of_state = reach[links.parent[s]] if level > 0 else 1.0
-            total = 0.0
-            for j in range(first, end):
-                total += regrets[j]
-            uniform = 1.0 / (end - first)
-            for j in range(first, end):
-                total_reach[j] += weight * reach[j]
-                reach[j] = reach_of_state * (regrets[j] / total if total > 0 else uniform)
-
-
-@numba.njit(cache=True, parallel=True)
 def own_reach(links: Links, plan: np.ndarray, reach: np.ndarray) -> None:
     """Top-down r(s, a) = r(parent of s) sigma(s, a) for a plan sigma."""
     for level in range(len(links.level_start) - 1):
@@ -298,16 +231,3 @@ def own_reach(links: Links, plan: np.ndarray, reach: np.ndarray) -> None:
             reach_of_state = reach[links.parent[s]] if level > 0 else 1.0
             for j in range(links.first_sequence[s], links.first_sequence[s + 1]):
                 reach[j] = reach_of_state * plan[j]
-
-
-@numba.njit(cache=True, parallel=True)
-def plan_of_reach(links: Links, reach: np.ndarray, plan: np.ndarray) -> None:
-    """sigma(s, a) = r(s, a) / sum over b of r(s, b), uniform where the plan does not go."""
-    for s in numba.prange(len(links.first_sequence) - 1):
-        first, end = links.first_sequence[s], links.first_sequence[s + 1]
-        total = 0.0
-        for j in range(first, end):
-            total += reach[j]
-        uniform = 1.0 / (end - first)
-        for j in range(first, end):
-            plan[j] = reach[j] / total if total > 0 else uniform

@@ -127,7 +127,7 @@ def test_who_cannot_grow_names_all_who_can(name):
     with pytest.raises(TypeError, match="cannot learn on one that grows") as error:
         catalogue()[name](ts.grow_tree("kuhn", 0))
     assert str(error.value).rpartition(": ")[2].split(", ") == list(GROWING)
-    assert "BalancedLevels" in GROWING
+    assert "ThompsonTree" in GROWING
 
 
 def test_the_documentation_names_all_who_can_grow():

@@ -81,7 +81,6 @@ def test_an_unlucky_first_impression_is_given_up():
         learner = ts.ThompsonTree(two_actions([0.0, 0.0], [1.0, 1.0]), seed=seed)
         rng = np.random.default_rng(seed)
         learner.observe(0, 0.0)
-        learner.observe(0, 0.0)
         for _ in range(20_000):
             action = int(learner.plan()[0])
             learner.observe(action, float(rng.random() < 0.8) if action == 0 else 0.5)

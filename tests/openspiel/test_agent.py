@@ -228,7 +228,7 @@ def _an_end(learner):
 
 def test_tensors_that_do_not_tell_states_apart(monkeypatch):
     monkeypatch.setitem(registry._registered, "dark_hex", registry.Enumeration())  # states by strings, not by tensors
-    with pytest.raises(ValueError, match="information_state tensors of dark_hex do not tell player 0's states apart"):
+    with pytest.raises(ValueError, match="information_state tensors of dark_hex do not distinguish player 0's states"):
         TreeAgent(0, "dark_hex(board_size=2)", "UCBT")
 
 

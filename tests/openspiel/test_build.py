@@ -172,7 +172,7 @@ def test_no_such_player(player):
     "name, message",
     [
         ("mfg_crowd_modelling", "mean-field games have no Tree MDP"),
-        ("tarok", "without telling their probabilities"),
+        ("tarok", "does not give their probabilities"),
         ("python_iterated_prisoners_dilemma", "no strings that tell"),
     ],
 )
@@ -208,7 +208,7 @@ def _count(state):
 
 
 def test_too_slow_says_so():
-    message = r"stopped after 0.05 s and [\d,]+ histories.*max_seconds allows no more: raise it$"
+    message = r"stopped after 0.05 s and [\d,]+ histories.*this is the limit max_seconds: raise it$"
     with pytest.raises(ts.GameTooLargeError, match=message) as error:
         ts.build_infostate_tree("connect_four", 0, max_nodes=10**30, max_seconds=0.05)
     assert error.value.limit == "max_seconds" and error.value.histories > 0

@@ -38,7 +38,7 @@ def test_build_tree_takes_any_agent_that_a_table_can_be_made_of(form):
 def test_small_instances_go_through_their_histories():
     tree = build_infostate_tree("liars_dice(numdice=1,dice_sides=3)", 0)
     assert tree is not exact_game("liars_dice(numdice=1,dice_sides=3)").trees[0]
-    with pytest.raises(ValueError, match="brings no exact sequence form. ts.exploit takes it"):
+    with pytest.raises(ValueError, match="has no exact sequence form. Use ts.exploit"):
         exact_games.exact_form("kuhn_poker")
 
 

@@ -96,7 +96,10 @@ def test_a_full_tree_says_so_once_and_keeps_what_it_has(caplog):
         met = [tree.get_or_add(ROOT, string, (0, 1)) for string in "abcab"]
         tree.get_or_add(ROOT, "d", (0,))
     assert met == [0, 1, OUTSIDE, 0, 1]
-    assert [record.message.startswith("the tree of this game has its 2 states") for record in caplog.records] == [True]
+    assert [
+        record.message.startswith("the tree of this game has reached its limit of 2 states")
+        for record in caplog.records
+    ] == [True]
 
 
 def test_pickles_go_on():

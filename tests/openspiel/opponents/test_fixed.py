@@ -206,7 +206,7 @@ def test_a_policy_that_looks_at_hidden_cards_is_found_out(form):
         "mapping": {1: peeking},
         "bot": policy_bot.PolicyBot(1, np.random.RandomState(0), peeking),
     }[form]
-    with pytest.raises(ValueError, match="player 1's policy looks at what the player cannot see: at its state"):
+    with pytest.raises(ValueError, match="player 1's policy depends on what the player cannot see: at its state"):
         ts.build_tree(KUHN, 0, opponent)
 
 

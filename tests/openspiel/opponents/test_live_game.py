@@ -203,7 +203,7 @@ def test_an_opponent_that_fails_is_named_and_its_episode_not_counted(answer, mes
 def test_a_game_that_does_not_end_in_time():
     game = ts.load_game("phantom_ttt")
     at = ts.LiveGame(game, 0, ts.uniform(game), max_moves=3)
-    with pytest.raises(ts.EpisodeTooLongError, match="given up after 3 moves"):
+    with pytest.raises(ts.EpisodeTooLongError, match="did not end within 3 moves"):
         at.play(ts.UCT(at.tree), 1)
 
 

@@ -140,9 +140,7 @@ def test_what_cannot_be_done_in_rounds():
         ExecutorOpponents(1, lambda state: 0)
     rounds = ExecutorOpponents(threads(), ts.uniform(game))
     at = ts.LiveGame(game, 0, None, batched_opponent=rounds)
-    with pytest.raises(
-        TypeError, match="in rounds only learners that settle what they play beforehand can learn: .*BalancedLevels"
-    ):
+    with pytest.raises(TypeError, match="cannot play in rounds; use one of .*ThompsonTree"):
         at.play(ts.OutcomeSamplingMCCFR(at.tree), 10)
 
 
