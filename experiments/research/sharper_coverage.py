@@ -23,6 +23,8 @@ from absl import app, flags
 
 import tmdp_spiel as ts
 from experiments.research.problems import problems
+from tmdp_spiel.algorithms.betting_in_stages import BettingInStages
+from tmdp_spiel.algorithms.betting_on_answers import BettingOnAnswers
 from tmdp_spiel.algorithms.betting_on_histories import BettingOnHistories
 from tmdp_spiel.algorithms.betting_on_values import BettingOnValues
 from tmdp_spiel.algorithms.betting_ucrl_on_histories import BettingUCRLOnHistories
@@ -30,14 +32,17 @@ from tmdp_spiel.bounds.mean_bounds import lower_mean, upper_mean
 from tmdp_spiel.bounds.relaxation import Relaxation
 from tmdp_spiel.bounds.sequence_values import upper_values
 from tmdp_spiel.bounds.threshold import decide_above
-from tmdp_spiel.exploit import known_large, methods
+from tmdp_spiel.exploit import known_large, large_game
 from tmdp_spiel.exploit.belief_bounds import BeliefBounds
 from tmdp_spiel.exploit.revealed_chance import RevealedChance
 from tmdp_spiel.openspiel.histories import build_history_tree
+from tmdp_spiel.openspiel.opponents.asked_game import AskedGame
 from tmdp_spiel.openspiel.opponents.enumerated_game import EnumeratedGame
+from tmdp_spiel.openspiel.policy_files import table_policy
 
 FACTORS = (1.0, 3.0, 20.0)  # how many times too narrow: the certificate itself, and the broken ones
 _SLOW_SHARE = 5  # one in so many runs of what plays through the game itself
+_ASKED_POLICIES = 10
 _MARGIN = 0.02  # between the threshold and the truth, of the range of returns
 
 
@@ -185,6 +190,36 @@ def histories_claims(kind, player: int, seed: int, episodes: int, delta: float) 
         yield middle(lower, upper, value, mdp.scaled_best_value)
 
 
+def answers_claims(player: int, seed: int, answers: int, delta: float) -> Iterator[Claim]:
+    """The interval of BettingOnAnswers after every stage, against a random policy."""
+    rules, shares, mdp = _asked_kuhn(player, seed % _ASKED_POLICIES)
+    learner, rng = BettingOnAnswers(rules, planned=5 * answers, delta=delta, seed=seed), np.random.default_rng(seed)
+    first = rules.histories.first_answer
+    while learner.episodes < 5 * answers:
+        left = learner.questions()
+        given = [
+            first[state] + rng.choice(first[state + 1] - first[state], number, p=shares[state])
+            for state, number in enumerate(left)
+        ]
+        learner.learn_answers(np.concatenate(given))
+        lower, upper = learner.lower_bound(), learner.upper_bound()
+        value = mdp.scaled_value(learner.recommend()) if lower > 0 else 0.0
+        yield middle(lower, upper, value, mdp.scaled_best_value)
+
+
+@functools.cache
+def _asked_kuhn(player: int, seed: int):
+    """The histories of Kuhn, a random policy of the other player, by state, and what it makes of the game."""
+    game, rng = ts.load_game("kuhn"), np.random.default_rng(seed)
+    rules = build_history_tree(game, ts.build_infostate_tree(game, player))
+    asked = AskedGame(game, player, Coin(), rules=rules)
+    shares, table = [], {}
+    for (_, string), _ in sorted(asked.by_key.items(), key=lambda item: item[1]):
+        shares.append(rng.dirichlet([0.5, 0.5]))
+        table[string] = dict(enumerate(shares[-1]))
+    return rules, shares, ts.build_tree(game, player, table_policy(table, game))
+
+
 def _claims_of(found, players, mdps) -> Iterator[Claim]:
     for player in players:
         seat, mdp = found.seats[player], mdps[player]
@@ -198,8 +233,8 @@ def _kuhn() -> dict[int, ts.TreeMDP]:
 
 def combination_claims(player: int, seed: int, episodes: int, delta: float) -> Iterator[Claim]:
     """A known policy in a game that may not be enumerated, W backed up after one scenario, and no sure bounds."""
-    no_worlds = mock.patch.object(methods, "response_by_worlds", lambda *_: None)
-    nothing_sure = mock.patch.object(methods, "tighten", lambda *_, **__: None)
+    no_worlds = mock.patch.object(large_game, "response_by_worlds", lambda *_: None)
+    nothing_sure = mock.patch.object(large_game, "tighten", lambda *_, **__: None)
     never_exact = mock.patch.object(BeliefBounds, "exact_value", property(lambda self: None))
     few = mock.patch.object(known_large, "_MOST_DRAWN", 100)
     one_scenario = mock.patch.object(known_large, "_IMPROVING", 0.0)
@@ -312,6 +347,8 @@ CERTIFICATES = {
     "revealed chance": Certificate(_by(revealed_claims), kuhn=True, share=0.4, promised=0.4),
     "known, combined": Certificate(_by(combination_claims), kuhn=True, slow=True),
     "resumed": Certificate(_by(resumed_claims), kuhn=True, slow=True),
+    "stages": Certificate(_by(functools.partial(histories_claims, BettingInStages)), kuhn=True, slow=True),
+    "answers": Certificate(_by(answers_claims), kuhn=True, slow=True),
     # The answer and the interval, together 3/2 of what each of them has.
     "threshold": Certificate(threshold_wrong, kuhn=True, slow=True, share=2 / 3),
     "failing bot": Certificate(failures_wrong, kuhn=True, slow=True),

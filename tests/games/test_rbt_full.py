@@ -20,7 +20,7 @@ from experiments.sweep.configuration import Configuration
 from reference.plans import BothPlanners
 from tmdp_spiel.bounds import widths
 from tmdp_spiel.evaluation.evaluator import Evaluator
-from tmdp_spiel.games.rbt import cfr_plus, game as rbt, policy_file, tree as rbt_tree
+from tmdp_spiel.games.rbt import game as rbt, policy_file, solving, tree as rbt_tree
 
 COUNTS = (
     {"states": 10_646_870, "sequences": 21_257_813, "terminals": 19_268_080, "horizon": 9},
@@ -103,7 +103,7 @@ def test_every_state_of_a_sample_has_its_own_string(trees):
 def test_the_shipped_equilibrium_is_as_good_as_it_says(game):
     policy = policy_file.shipped()
     assert str(policy.game) == str(game)
-    values = cfr_plus.best_response_values(game, policy)
+    values = solving.best_response_values(game, policy)
     assert sum(values) / 2 == pytest.approx(policy.exploitability, abs=1e-9)
     assert policy.exploitability <= 0.0025
     assert values == pytest.approx((policy.facts["best_response_x"], policy.facts["best_response_o"]), abs=1e-9)

@@ -133,7 +133,7 @@ def test_uniform_and_enumerated_forms():
     by_strings = policy_table(form, 1, policy_lib.TabularPolicy(game).copy_with_noise(0.0))
     np.testing.assert_allclose(by_strings, form.uniform_policy(1))
     assert policy_table(form, 1, equilibrium).shape == (form.trees[1].num_sequences,)
-    with pytest.raises(TypeError, match="makes no tensors"):
+    with pytest.raises(TypeError, match="provides no tensors"):
         policy_table(form, 0, lambda tensors: tensors)
 
 

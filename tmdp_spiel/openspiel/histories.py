@@ -25,7 +25,7 @@ _kept: weakref.WeakKeyDictionary[InfostateTree, tuple[list[pyspiel.State], int]]
 def one_history_per_infostate(
     tree: InfostateTree, game: pyspiel.Game, *, max_nodes: int = DEFAULT_MAX_NODES
 ) -> list[pyspiel.State]:
-    """For each state of the tree, a state of the game at which its player knows just that; not to be changed."""
+    """For each state of the tree, a state of the game in that information state; do not modify them."""
     states, nodes = _kept.get(tree, ([], 0))
     if states and nodes <= max_nodes and str(states[0].get_game()) == str(game):
         return states
@@ -48,7 +48,7 @@ def _one_history_per_infostate(
         nodes += 1
         if nodes > max_nodes:
             missing = tree.num_states - len(found)
-            raise ValueError(f"{missing} states not met in {max_nodes:,} histories; raise max_nodes")
+            raise ValueError(f"{missing} states were not found in {max_nodes:,} histories; raise max_nodes")
         if state.is_terminal():
             continue
         if not state.is_player_node() or state.current_player() != tree.player:
@@ -73,9 +73,9 @@ def build_history_tree(
     """The histories of a game by its rules alone.
 
     Args:
-        game: turn-based, with explicit chances.
+        game: turn-based, with explicit chance probabilities.
         tree: from build_infostate_tree, of the same game.
-        max_nodes: the most histories; beyond it a GameTooLargeError is raised.
+        max_nodes: the most histories; if there are more, a GameTooLargeError is raised.
     """
     check_supported(game)
     player, game_type = tree.player, game.get_type()

@@ -95,7 +95,7 @@ class TreeMDP:
         name = "the root" if where == sequences else f"sequence {where}"
         if worst == np.inf:
             raise ValueError(
-                f"something that follows {name} has a negative probability or NaN, or everything that follows it has "
+                f"something that follows {name} has a negative or NaN probability, or everything that follows it has "
                 f"probability zero although {name} can be reached"
             )
         if not worst < 1e-9:
