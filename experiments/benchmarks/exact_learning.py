@@ -29,7 +29,6 @@ from tmdp_spiel.trees import sequence_form
 
 LEARNERS: dict[str, Callable] = {
     "UCBT": ts.UCBT,
-    "default": ts.default_learner,
     "ThompsonTree": ts.ThompsonTree,
     "UCT": ts.UCT,
 }
