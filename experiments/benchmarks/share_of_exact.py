@@ -22,7 +22,7 @@ from absl import flags
 import tmdp_spiel as ts
 from experiments.benchmarks.agent_rows import DICE, HEX, Row, tables
 from experiments.sweep.archive import pack_lines, unpack_lines
-from experiments.sweep.binary import run_binary
+from experiments.sweep.binary import Stopped, run_binary
 from tmdp_spiel.openspiel.exact_games import exact_form
 from tmdp_spiel.openspiel.policy_tables import TablePolicy
 from tmdp_spiel.trees import sequence_form
@@ -79,6 +79,9 @@ def main() -> None:
     output.parent.mkdir(parents=True, exist_ok=True)
     done = {run.key for run in read(output)}
     games = [game for game in flags.FLAGS.games.split(";") if game]
+    unknown = set(games) - {row.game for row, _ in AGENTS}
+    if unknown:
+        raise Stopped(f"no agents of {', '.join(sorted(unknown))}")
     seconds = [float(each) for each in flags.FLAGS.seconds]
     for row, player in AGENTS:
         if not games or row.game in games:

@@ -18,6 +18,11 @@ ARCHIVE = "docs/runs/share_of_exact.jsonl.xz"
 SMALL = "liars_dice(numdice=1,dice_sides=2)"
 
 
+def benchmark(*flags):
+    command = [sys.executable, "-m", "experiments.benchmarks.share_of_exact", *flags]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
+
+
 def runs_of(agent, responder, seconds, done=frozenset()):
     return list(share_of_exact.measure(Row(SMALL, agent), 0, set(done), [responder], [seconds], 1))
 
@@ -44,7 +49,11 @@ def test_the_table_has_means_over_the_seeds():
 def test_the_table_of_the_notes_is_that_of_the_stored_runs():
     page = (ROOT / "docs/lab/large_games.md").read_text(encoding="utf-8")
     table = re.search(r"<!-- table: share_of_exact -->\n(.*?)<!-- end -->", page, re.DOTALL)
-    command = [sys.executable, "-m", "experiments.benchmarks.share_of_exact", f"--stored={ARCHIVE}"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
+    done = benchmark(f"--stored={ARCHIVE}")
     assert table is not None and done.returncode == 0, done.stderr
-    assert table[1] == done.stdout, " ".join(command[1:])
+    assert table[1] == done.stdout, f"python -m experiments.benchmarks.share_of_exact --stored={ARCHIVE}"
+
+
+def test_a_game_without_agents_is_named(tmp_path):
+    refused = benchmark("--games=phantom_ttt;chess", f"--output={tmp_path}/runs.jsonl")
+    assert refused.returncode != 0 and "no agents of chess" in refused.stderr
