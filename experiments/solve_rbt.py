@@ -26,7 +26,7 @@ _ITERATIONS = flags.DEFINE_integer(
 _VARIANT = flags.DEFINE_enum("variant", "cfr+", list(VARIANTS), "variant of CFR")
 _TARGET = flags.DEFINE_float("target", 0.0, "stop as soon as the exploitability of the average is at most this")
 _OUTPUT = flags.DEFINE_string("output", "results/rbt_equilibrium.bin", "file for the pruned policy")
-_CHECKPOINT = flags.DEFINE_string("checkpoint", "results/rbt_checkpoint.npz", "file for the state of the solver")
+_CHECKPOINT = flags.DEFINE_string("checkpoint", "results/rbt_checkpoint.npz", "file for checkpoints of the solver")
 _RESUME = flags.DEFINE_bool("resume", False, "continue from the checkpoint")
 _CHECKPOINT_SECONDS = flags.DEFINE_float("checkpoint_seconds", 120, "time between checkpoints", lower_bound=0)
 _GAME = flags.DEFINE_string("game", "python_rbt", "the game with its parameters, such as python_rbt(forced_wins=False)")
@@ -37,8 +37,8 @@ _BLOCK = flags.DEFINE_integer("block", 10, "iterations in a block", lower_bound=
 _LEAST_PROBABILITY = flags.DEFINE_float("least_probability", solving.LEAST_PROBABILITY, "rarer actions are pruned")
 _LEAST_REACH = flags.DEFINE_float("least_reach", solving.LEAST_REACH, "sequences played more rarely are pruned")
 _THREADS = flags.DEFINE_integer("threads", None, "threads to use; the result does not depend on it", lower_bound=1)
-_CHECK = flags.DEFINE_bool("check", False, "measure a written policy instead of solving")
-_POLICY = flags.DEFINE_string("policy", str(policy_file.SHIPPED), "with --check, the file; by default the shipped one")
+_CHECK = flags.DEFINE_bool("check", False, "measure an existing policy instead of solving")
+_POLICY = flags.DEFINE_string("policy", str(policy_file.SHIPPED), "with --check, the file; by default the included one")
 _WORST = flags.DEFINE_float("worst", 0.0025, "with --check, the largest exploitability that is accepted")
 
 
@@ -129,7 +129,7 @@ def check(path):
     measured, recorded = sum(values) / 2, policy.exploitability
     print(f"{path}: {describe(values)}; recorded {recorded:.6f}")
     if abs(measured - recorded) > 1e-9:
-        raise SystemExit("the recorded exploitability is not what was measured")
+        raise SystemExit("the recorded exploitability differs from the measured one")
     if measured > _WORST.value:
         raise SystemExit(f"the exploitability exceeds {_WORST.value}")
 

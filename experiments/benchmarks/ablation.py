@@ -97,7 +97,7 @@ def _names(given: str) -> tuple[str, ...]:
 
 
 def make_class(variant: Variant, folder: pathlib.Path) -> type:
-    """The learner's class, with the change made."""
+    """The learner's class with the change."""
     if variant.change is None:
         return ts.ThompsonTree
     before, after = variant.change
@@ -118,7 +118,7 @@ def make_class(variant: Variant, folder: pathlib.Path) -> type:
 
 
 def play(kind: type, settings: dict, mdp: ts.TreeMDP, marks, seed: int) -> dict:
-    """One run: values and regret at the marks, processor time, and what the learner believed at the end."""
+    """One run: values and regret at the marks, processor time, and the learner's own estimates at the end."""
     learner, started = kind(mdp.tree, seed=seed, **settings), time.process_time()
     trace = ts.run(learner, mdp, marks[-1], measure_at=list(marks), progress=False)
     seconds = time.process_time() - started
@@ -132,7 +132,7 @@ def play(kind: type, settings: dict, mdp: ts.TreeMDP, marks, seed: int) -> dict:
 
 
 def carry_out(options: argparse.Namespace, folder: pathlib.Path) -> None:
-    """Adds the runs that are missing."""
+    """Runs and adds what is missing."""
     results: pathlib.Path = options.results
     done = {(each["problem"], each["variant"], each["seed"]) for each in read(results)}
     seeds = range(options.first_seed, options.first_seed + options.runs)
@@ -171,14 +171,14 @@ def read(results: pathlib.Path) -> list[dict]:
     if results.suffix == ".xz":
         checksum, _, body = lzma.decompress(results.read_bytes()).decode().partition("\n")
         if hashlib.sha256(body.encode()).hexdigest() != checksum:
-            raise ValueError(f"{results} was altered: its checksum does not fit")
+            raise ValueError(f"{results} was altered: its checksum does not match")
     else:
         body = results.read_text(encoding="utf-8")
     return [json.loads(line) for line in body.splitlines()]
 
 
 def store(runs: list[dict], path: pathlib.Path) -> None:
-    """Writes an archive: a checksum, then a run a line, numbers to six digits."""
+    """Writes an archive: a checksum, then one run per line, with numbers of six digits."""
     body = "\n".join(sorted(json.dumps(archive.rounded(each), sort_keys=True) for each in runs))
     text = f"{hashlib.sha256(body.encode()).hexdigest()}\n{body}"
     with storage.replacing(path, "wb") as file:
@@ -199,7 +199,7 @@ def stuck(gaps) -> int:
 
 
 def panel_table(found: dict[str, dict[str, list[dict]]]) -> str:
-    """A row a variant: regret, gap and stuck runs at the end; against uniform the gaps at three times."""
+    """One row per variant: regret, gap and stuck runs at the end; against uniform the gaps at three times."""
     rows = []
     for variant in VARIANTS:
         cells = []
@@ -220,7 +220,7 @@ def panel_table(found: dict[str, dict[str, list[dict]]]) -> str:
 
 
 def further_table(found: dict[str, dict[str, list[dict]]]) -> str:
-    """A row a variant: on how many further problems its mean gap is smaller, and larger, than the default's by 10%."""
+    """One row per variant: on how many further problems its mean gap is 10% smaller, or larger, than the default's."""
     rows = []
     for variant in VARIANTS:
         cells, ratios = [], []
@@ -246,7 +246,7 @@ def further_table(found: dict[str, dict[str, list[dict]]]) -> str:
 
 
 def gap_table(found: dict[str, dict[str, list[dict]]]) -> str:
-    """A row a further problem: the default's mean gaps, and how often its intervals held."""
+    """One row per further problem: the default's mean gaps, and how often its intervals held."""
     rows = []
     for problem in FURTHER:
         runs = found.get(problem, {}).get("default", [])

@@ -2,7 +2,7 @@ r"""Time and memory of Reconnaissance Blind Tic-Tac-Toe: enumeration, solving, T
 
   python -m experiments.benchmarks.rbt
 
-Every stage runs in a process of its own, so that its peak memory is its own.
+Every stage runs in a separate process, so that its peak memory is its own.
 """
 
 import json
@@ -94,7 +94,7 @@ def iterate():
     return {
         "what": "one CFR+ iteration, both players",
         "seconds": seconds,
-        "remark": f"exact exploitability: {measuring:.2f} s more whenever it is asked for",
+        "remark": f"exact exploitability: {measuring:.2f} s more each time",
     }
 
 
@@ -111,7 +111,7 @@ def _build(player):
     seconds = _timed(lambda: rbt_tree.build_tree_mdp(game, player, policy_file.shipped()))
     again = _timed(lambda: rbt_tree.build_tree_mdp(game, player, policy_file.shipped()))
     return {
-        "what": f"tree MDP of {'xo'[player]} against the shipped equilibrium",
+        "what": f"tree MDP of {'xo'[player]} against the included equilibrium",
         "seconds": seconds,
         "remark": f"opened again from the cache: {again:.2f} s",
     }

@@ -44,9 +44,9 @@ _SEARCHED_EPISODES = 100  # a search is slow to value
 
 @dataclasses.dataclass(frozen=True)
 class Valuation:
-    """When and how responses are valued; stored among the hyper-parameters of a run.
+    """When and how responses are evaluated; stored among the hyper-parameters of a run.
 
-    enumerated: exactly, on the enumerated tree; else on `measured` fresh episodes. marks: after how many episodes.
+    enumerated: exactly, on the enumerated tree; otherwise on `measured` fresh episodes. marks: after how many episodes.
     """
 
     enumerated: bool
@@ -55,14 +55,14 @@ class Valuation:
 
     @classmethod
     def split(cls, hyper_parameters: dict[str, typing.Any]) -> tuple["Valuation", dict[str, typing.Any]]:
-        """The valuation, and the responder's own hyper-parameters."""
+        """The evaluation settings, and the responder's own hyper-parameters."""
         names = {field.name for field in dataclasses.fields(cls)}
         own = {name: value for name, value in hyper_parameters.items() if name not in names}
         return cls(**{name: hyper_parameters[name] for name in names}), own
 
 
 class Setting:
-    """A game and who else sits there; the Tree MDP where it can be enumerated, else None."""
+    """A game and the other players; its Tree MDP if it can be enumerated, otherwise None."""
 
     def __init__(self, problem: Problem, enumerated: bool):
         self.game = ts.load_game(problem.game)
@@ -81,7 +81,7 @@ class Setting:
         return one_history_per_infostate(self.known.tree, self.game)
 
     def exact(self, act) -> float:
-        """What act, a function from a state to an action, wins; asked only where it comes to."""
+        """What `act`, a function from a state to an action, wins; it is called only at states that it reaches."""
         tree = self.known.tree
         plan, taken = np.zeros(tree.num_states, PLAN_DTYPE), np.zeros(tree.num_sequences + 1, bool)
         taken[tree.root] = True
@@ -92,7 +92,7 @@ class Setting:
         return self.known.value(plan)
 
     def won(self, act, seed: int, episodes: int) -> list[float]:
-        """What act won in the given number of episodes."""
+        """What `act` won in the given number of episodes."""
         opponents, draw = LiveOpponents(self.game, PLAYER, self.opponent), random.Random(seed).random
         utilities = []
         for _ in range(episodes):
@@ -166,7 +166,7 @@ class Search:
             self._bot = pyspiel.ISMCTSBot(seed, evaluator, c, simulations, -1, best)
 
     def play(self, number: int) -> None:
-        """Nothing is learned."""
+        """Does nothing."""
 
     def value(self, seed: int, episodes: int) -> tuple[float, float]:
         if self._setting.mdp is not None:  # one search a state: unbiased, as no state comes twice in an episode
@@ -175,7 +175,7 @@ class Search:
 
 
 class Learner:
-    """One of ours."""
+    """One of our learners."""
 
     def __init__(self, setting: Setting, name: str, seed: int, hyper_parameters: dict):
         self._setting, mdp = setting, setting.mdp
@@ -278,7 +278,7 @@ def _warm_up(name: str, enumerated: bool) -> None:
 
 
 def perform(asked: Configuration) -> Result[Responding]:
-    """One run: a response, valued after the given numbers of episodes and after the given processor time."""
+    """One run: a response, evaluated after the given numbers of episodes and after the given processor time."""
     logging.set_verbosity(logging.WARNING)  # OpenSpiel announces every environment
     valuation, hyper_parameters = Valuation.split(asked.hyper_parameters)
     setting = _setting(asked.problem, valuation.enumerated)
@@ -297,7 +297,7 @@ def perform(asked: Configuration) -> Result[Responding]:
 
 
 def _valued(responder, asked: Configuration, valuation: Valuation) -> tuple[dict[str, Value], float]:
-    """The values by the number of episodes, and in the end by processor time; and the processor time of learning."""
+    """The values by number of episodes, and at the end by processor time; and the processor time of learning."""
     seed, limit, marks = asked.seed + 1_000_000, asked.seconds or 0.0, valuation.marks
     if isinstance(responder, Portfolio):
         start = time.process_time()

@@ -23,6 +23,7 @@ from absl import app, flags
 
 import tmdp_spiel as ts
 from experiments.research.problems import problems
+from tmdp_spiel.algorithms.betting_in_stages import BettingInStages
 from tmdp_spiel.algorithms.betting_on_answers import BettingOnAnswers
 from tmdp_spiel.algorithms.betting_on_histories import BettingOnHistories
 from tmdp_spiel.algorithms.betting_on_values import BettingOnValues
@@ -346,6 +347,7 @@ CERTIFICATES = {
     "revealed chance": Certificate(_by(revealed_claims), kuhn=True, share=0.4, promised=0.4),
     "known, combined": Certificate(_by(combination_claims), kuhn=True, slow=True),
     "resumed": Certificate(_by(resumed_claims), kuhn=True, slow=True),
+    "stages": Certificate(_by(functools.partial(histories_claims, BettingInStages)), kuhn=True, slow=True),
     "answers": Certificate(_by(answers_claims), kuhn=True, slow=True),
     # The answer and the interval, together 3/2 of what each of them has.
     "threshold": Certificate(threshold_wrong, kuhn=True, slow=True, share=2 / 3),

@@ -26,7 +26,7 @@ _START = (0, 1, 2, 3, 4)
 
 @dataclasses.dataclass
 class Format:
-    """make(path): writes a file or directory;  read(path): what it comes to, as something that can be compared."""
+    """make(path): writes a file or directory;  read(path): its content, in a form that can be compared."""
 
     make: Callable[[pathlib.Path], object]
     read: Callable[[pathlib.Path], object]
@@ -120,7 +120,7 @@ def _files(path: pathlib.Path) -> list[pathlib.Path]:
 
 
 def flip(name: str, number: int, seed: int) -> dict[str, int]:
-    """How many flips were "refused", "the same", "silent": read as something else, or "another error"."""
+    """How many flips were "refused", "the same", "silent" (read as something else), or "another error"."""
     warnings.simplefilter("ignore")
     rng, format_, counts = np.random.default_rng(seed), FORMATS[name], collections.Counter[str]()
     with tempfile.TemporaryDirectory() as folder:
@@ -153,7 +153,7 @@ def _outcome(format_: Format, path: pathlib.Path, expected) -> str:
 
 
 def flip_apart(name: str, number: int, seed: int) -> dict[str, int]:
-    """As flip, in a process of its own, so that a crash is counted and not shared."""
+    """As flip, in a separate process, so that a crash is counted."""
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
         try:

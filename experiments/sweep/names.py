@@ -1,4 +1,4 @@
-"""What players and algorithms are called in tables, figures and paths."""
+"""The names of players and algorithms in tables, figures and paths."""
 
 import re
 

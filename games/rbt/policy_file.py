@@ -1,8 +1,8 @@
 """The file format of a solved RBT: a line of JSON about the solution, then the compressed supports of both policies.
 
-The first line records the game, the best-response values that were measured, and the lengths and SHA-256 of what
-follows, so that a truncated or altered file is refused. The rest is LZMA of the columns of the two supports, one after
-another. The equilibrium that ships with the package is such a file.
+The first line records the game, the measured best-response values, and the lengths and SHA-256 of what follows, so that
+a truncated or altered file is refused. The rest is LZMA of the columns of the two supports, one after another. The
+equilibrium that is included in the package is such a file.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _COLUMNS: dict[str, np.dtype] = {
 
 
 def write(path: str | os.PathLike, policy: SupportPolicy) -> None:
-    """Writes the supports of x and o, and the facts about them, to a new file that appears atomically."""
+    """Writes the supports of x and o, and the facts about them, to a new file, atomically."""
     facts = policy.facts
     columns = [
         getattr(support, name).astype(dtype).tobytes()
@@ -55,7 +55,7 @@ def shipped(iterations: int | None = None) -> SupportPolicy:
 
 
 def read(path: str | os.PathLike) -> SupportPolicy:
-    """The policy of a file; ValueError if it is not exactly what was written."""
+    """The policy in a file; raises a ValueError if the file is not intact."""
     line, _, body = pathlib.Path(path).read_bytes().partition(b"\n")
     try:
         head = json.loads(line)

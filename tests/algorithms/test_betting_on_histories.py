@@ -186,7 +186,7 @@ def test_a_learner_can_be_pickled_and_resumes_identically():
     assert (one.lower_bound(), one.upper_bound()) == (other.lower_bound(), other.upper_bound())
 
 
-def test_wrong_calls():
+def test_invalid_calls():
     _, rules = rules_of("kuhn_poker", 0)
     learner = BettingOnHistories(rules)
     with pytest.raises(ValueError, match="not an episode"):

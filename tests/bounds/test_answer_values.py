@@ -146,7 +146,7 @@ def test_too_few_answers_would_show(rules):
     assert max(means) > 1.0
 
 
-def test_settling_against_a_twin(rules):
+def test_settling_against_a_reference(rules):
     """Many answers, so that nothing is cut: every end by itself."""
     rng = np.random.default_rng(2)
     histories, order = rules.histories, asking_order(rules)

@@ -206,7 +206,7 @@ def test_mistakes_end_with_a_message(part, chosen, message):
     assert "Traceback" not in done.stderr
 
 
-def test_help_stands_on_its_own():
+def test_the_help_has_all_parts_and_few_flags():
     for part in reproduce.PARTS:
         assert f"python -m experiments.reproduce --only={part}" in reproduce.__doc__
     shown = {flag.name for flag in flags.FLAGS.get_key_flags_for_module("experiments.reproduce")}

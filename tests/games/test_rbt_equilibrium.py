@@ -169,7 +169,7 @@ def wait_until(condition, process):
         time.sleep(0.0005)
 
 
-def test_solving_over_a_checkpoint_needs_consent(tmp_path):
+def test_an_existing_checkpoint_is_not_overwritten(tmp_path):
     (tmp_path / "old.npz").write_bytes(b"")
     run = subprocess.run(command(tmp_path, "old"), cwd=ROOT, capture_output=True, text=True)
     assert run.returncode != 0 and "--resume" in run.stdout + run.stderr
@@ -227,9 +227,9 @@ def test_policies_that_are_not_arrays_are_refused_clearly():
     game = pyspiel.load_game(SMALL)
     general = policy_lib.TabularPolicy(game)
     assert not rbt_tree.knows_opponent(0, general)
-    with pytest.raises(TypeError, match="TabularPolicy would have to be asked at each of .* states of o"):
+    with pytest.raises(TypeError, match="TabularPolicy would have to be queried at each of .* states of o"):
         rbt_tree.build_tree_mdp(game, 0, general)
-    with pytest.raises(TypeError, match="TabularPolicy would have to be asked at each of .* states of x"):
+    with pytest.raises(TypeError, match="TabularPolicy would have to be queried at each of .* states of x"):
         rbt_tree.policy_to_plan(game, 0, general)
     with pytest.raises(ValueError, match="missing for player 1"):
         rbt_tree.build_tree_mdp(game, 0, {0: policy_lib.UniformRandomPolicy(game)})

@@ -60,7 +60,7 @@ def test_a_late_start_takes_any_opponent():
     assert asked.tree.num_states == told.tree.num_states
 
 
-def test_a_subclass_that_plays_otherwise_is_asked():
+def test_a_subclass_that_plays_differently_is_queried():
     late = ts.load_game("python_rbt(start=x0o4x8o2x1o7)")
 
     class First(policy_lib.UniformRandomPolicy):

@@ -200,7 +200,7 @@ def test_a_return_outside_the_games_utilities():
         session.end(3.0)
 
 
-def test_save_and_restore_go_on_identically(leduc, tmp_path):
+def test_save_and_restore_resume_identically(leduc, tmp_path):
     environment, agents = table(leduc, 0)
     play(environment, agents, 100)
     agents[0].save(tmp_path / "agent")

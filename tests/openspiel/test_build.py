@@ -118,7 +118,7 @@ def test_value_is_the_expected_return(game, opponent, mdps, deterministic):
         assert mdp.value(plan) == pytest.approx(theirs, abs=1e-9)
 
 
-def test_decision_tree_is_the_same_without_an_opponent(game, mdps):
+def test_infostate_tree_is_the_same_without_an_opponent(game, mdps):
     for player, mdp in enumerate(mdps):
         alone = ts.build_infostate_tree(game, player)
         for name in ("first_sequence", "first_child", "parent", "action", "can_end"):
@@ -173,7 +173,7 @@ def test_no_such_player(player):
     [
         ("mfg_crowd_modelling", "mean-field games have no Tree MDP"),
         ("tarok", "does not give their probabilities"),
-        ("python_iterated_prisoners_dilemma", "no strings that tell"),
+        ("python_iterated_prisoners_dilemma", "no strings that distinguish"),
     ],
 )
 def test_unsupported_games(name, message):

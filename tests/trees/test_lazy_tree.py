@@ -50,7 +50,7 @@ def lazy_tree(seed, number, **options):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
-def test_a_tree_is_what_it_met(seed):
+def test_a_lazy_tree_has_the_visited_states(seed):
     tree, reference = lazy_tree(seed, 3000)
     assert tree.num_states == len(reference.parents) > 1000 and tree.sequence_end == reference.first[-1]
     assert tree.first_sequence.tolist() == reference.first and tree.parent.tolist() == reference.parents
@@ -102,7 +102,7 @@ def test_a_full_tree_says_so_once_and_keeps_what_it_has(caplog):
     ] == [True]
 
 
-def test_pickles_go_on():
+def test_pickled_learners_resume():
     tree, _ = lazy_tree(5, 500)
     again = pickle.loads(pickle.dumps(tree))
     assert again.fingerprint == tree.fingerprint and again.num_states == tree.num_states

@@ -17,6 +17,7 @@ from tmdp_spiel.algorithms.learner import Learner
 from tmdp_spiel.bounds.answer_values import asking_order, largest_reach, settle_answers
 from tmdp_spiel.bounds.policy_values import largest_total
 from tmdp_spiel.core import validation
+from tmdp_spiel.core.jit import kernel
 from tmdp_spiel.trees.history_tree import CHANCE, END, OTHER, HistoryTree
 from tmdp_spiel.trees.tree_mdp import own_reach
 
@@ -239,19 +240,24 @@ def look_ahead(links, histories, shares):
     return base, plan, reach, spread, gaps, moments
 
 
+@kernel
+def part_of_strand(gap, penalty, least, trust):
+    """With which part of the strands an own action is followed that loses a gap by the model, at least `least`.
+
+    Its value may be estimated so much worse that the penalty, which is larger with fewer strands, makes up for the gap.
+    """
+    return max(1.0 / (1.0 + trust * 2.0 * gap / (penalty + TINY)), least)
+
+
 @numba.njit(cache=True)
 def questions_of_strand(links, order, reach, gaps, moments, theta, least, trust, states):
-    """How often each state of the others is asked for a strand: its probability, less where own policies are bad.
-
-    A policy that loses a gap to the best one may have an estimate that is that much worse; at least a part `least`.
-    """
+    """How often each state of the others is asked for a strand, which follows all own actions that matter."""
     sequences = len(links.can_end)
     needed, probability, most = np.ones(sequences + 1), np.zeros(states), np.zeros(states)
     for state in range(len(links.parent)):
         above = needed[links.parent[state]]
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
-            allowed = trust * 2.0 * gaps[j] / (theta * moments[j] + TINY)
-            needed[j] = min(above, max(1.0 / (1.0 + allowed), least))
+            needed[j] = min(above, part_of_strand(gaps[j], theta * moments[j], least, trust))
     for h in order.others:
         state = order.state[h]
         probability[state] += reach[h]

@@ -281,7 +281,7 @@ def neyman(links, costs):
     return plan
 
 
-@_inner
+@_entry
 def mix(links, one, other, share, mixed):
     """Sets `mixed` to `other` with probability `share` for a whole episode, else `one`, as one plan."""
     first, second = own_reach(links, one), own_reach(links, other)

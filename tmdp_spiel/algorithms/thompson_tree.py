@@ -91,15 +91,17 @@ class ThompsonTree(LevelLearner):
 
     noise: the width of the draws of an action of one visit, in standard deviations of a return. 1 is what one visit
         leaves open.
-    decay: the width falls as the visits to the power of -decay; 1/2 is the rate of a standard error. With more, regret
-        is lower where most actions are about equally good, as against an equilibrium, and more mistakes are kept.
-    num_levels: K. The levels are 1/K, 2/K, ..., 1 of the range of returns. Level 1 tries everything once, the lowest
-        level exploits soon on a tree that is too large for that.
+    decay: the width falls as m(j), the visits in which nothing new was tried, to the power of -decay; 1/2 is the rate
+        of a standard error. With more, regret is lower where most actions are about equally good, as against an
+        equilibrium, and more mistakes are kept.
+    num_levels: K. The levels are 1/K, 2/K, ..., 1 of the range of returns. Level 1 tries all that could be best, the
+        lowest level exploits soon on a tree that is too large for that.
 
     On every finite tree, almost surely, the recommended policy is a best response from some episode on, and the regret
-    of T episodes is O((log T)^(1 / (2 decay))): docs/lab/theory_simple_learner.md. This needs returns in [0, 1],
-    opponents who do not change, and episodes that are independent given the policy. The constant is explicit, but
-    nothing is said about the time until then, whose mean may be infinite; so this is no bound on the mean regret.
+    of T episodes is O((log T)^(1 / (2 decay))) unless the value of an action that is not best happens to equal that of
+    a best one once what was never tried counts as all that the rules allow: docs/lab/theory_simple_learner.md. This
+    needs returns in [0, 1], opponents who do not change, and episodes that are independent given the policy. Nothing is
+    said about the time until then, whose mean may be infinite; so this is no bound on the mean regret.
     """
 
     def __init__(self, tree, *, noise: float = 0.7, decay: float = 0.75, num_levels: int = 3, seed: int = 0):

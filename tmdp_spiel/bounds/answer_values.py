@@ -62,6 +62,16 @@ def asking_order(rules: HistoryTree) -> AskingOrder:
     )
 
 
+def every_history_apart(rules: HistoryTree) -> HistoryTree:
+    """The same with every history at which another player acts as a state of its own, whatever that player can see."""
+    histories, slot, move, first = rules.histories, rules.histories.slot.copy(), rules.histories.move.copy(), [0]
+    for h in np.flatnonzero(histories.kind == OTHER):
+        moves = histories.child[histories.first_move[h] : histories.first_move[h + 1]]
+        slot[h], move[moves] = first[-1], first[-1] + np.arange(len(moves))
+        first.append(first[-1] + len(moves))
+    return HistoryTree(rules.tree, histories._replace(slot=slot, move=move, first_answer=np.array(first, np.int32)))
+
+
 @numba.njit(cache=True)
 def _raise_levels(histories, state, levels, before):
     """One pass top-down; whether a level changed."""

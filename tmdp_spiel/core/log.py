@@ -37,7 +37,7 @@ def level(wanted: int | None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def log_if_slow(message: str) -> Iterator[None]:
-    """Logs the message if what is done takes longer than a moment."""
+    """Logs the message if the block takes longer than a moment."""
     timer = threading.Timer(PATIENCE, LOG.info, [message])
     timer.daemon = True
     timer.start()

@@ -223,7 +223,7 @@ def open_executor(address: str, workers: int = 2) -> Iterator[concurrent.futures
     elif kind in ("slurm", "local"):
         parameters = _parameters(address, rest)
         workers = validation.whole_number("workers", parameters.pop("workers", workers))
-        if kind == "slurm":  # SLURM repeats jobs whose machine failed, where it is set up to
+        if kind == "slurm":  # SLURM may be configured to repeat jobs whose machine failed
             extra = {"slurm_additional_parameters": {"no-requeue": True}}
             parameters = {**extra, **parameters}
         shared = pathlib.Path.cwd() if kind == "slurm" else None  # the working folder is one that machines share

@@ -128,7 +128,7 @@ class CFRSolver:
         return self.form.reach(player, self.average_policy(player))
 
     def block_reaches(self, player: int) -> list[SparseReach]:
-        """The average of each block of iterations, the last one perhaps not yet whole."""
+        """The average of each block of iterations; the last block may be incomplete."""
         if self.block is None:
             raise ValueError("the solver was not asked to keep blocks")
         totals = list(self._blocks[player])

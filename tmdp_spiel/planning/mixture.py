@@ -1,13 +1,13 @@
 """The mixture of given plans of one player that the opponent can exploit least.
 
-Plans are given by their own reaches r_1 .. r_n. The mixture with weights w draws one of them before the
-game and plays it; its own reach is the sum over k of w_k r_k. The opponent's best response to it wins
+Plans are given by their reaches r_1 .. r_n. The mixture with weights w draws one of them before the
+game and plays it; its reach is the sum over k of w_k r_k. The opponent's best response to it wins
 
     f(w) = max over the opponent's plans y of sum over k of w_k c_k(y),    c_k(y) = what y wins against r_k,
 
 which is convex and piecewise linear in w. It is minimised by cutting planes (Kelley, "The Cutting-Plane Method for
-Solving Convex Programs", 1960): every best response y met on the way is kept as the row c_1(y) .. c_n(y), and a linear
-program gives the weights that are best against all rows so far, together with a lower bound on f.
+Solving Convex Programs", 1960): every best response y found so far is stored as the row c_1(y) .. c_n(y), and a linear
+program gives the weights that are best against all rows, together with a lower bound on f.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tmdp_spiel.trees.sequence_form import SequenceForm, best_response_to_reach
 
 @dataclasses.dataclass
 class SparseReach:
-    """The own reach of a plan, only where it is not zero, without the root."""
+    """The non-zero entries of a plan's reach, without the root."""
 
     sequences: np.ndarray  # int32; ascending
     reach: np.ndarray
@@ -36,7 +36,7 @@ class SparseReach:
 
 @dataclasses.dataclass
 class Mixture:
-    """How to mix given plans, and what is known of it."""
+    """A mixture of given plans, and bounds on its loss."""
 
     weights: np.ndarray  # one per plan; they sum to 1
     loss: float  # what the opponent's best response wins against the mixture, in the game's utilities
@@ -52,9 +52,9 @@ def least_exploitable(
     most_responses: int = 100,
     report: Callable[[int, Mixture], None] | None = None,
 ) -> Mixture:
-    """The Mixture of the plans of `player` whose loss is within `tolerance` of the least possible.
+    """The Mixture of the plans of `player` whose loss is within `tolerance` of the smallest possible.
 
-    Costs one best response and two gradients per step; `report(steps, mixture)` is called after each.
+    A step takes one best response and two gradients; `report(steps, mixture)` is called after each.
     """
     rows = []
     weights = np.full(len(reaches), 1.0 / len(reaches))
@@ -87,7 +87,7 @@ def mixed_reach(form: SequenceForm, player: int, reaches: Sequence[SparseReach],
 def _best_response(
     form: SequenceForm, player: int, reaches: Sequence[SparseReach], mixed: np.ndarray
 ) -> tuple[float, np.ndarray]:
-    """What the opponent's best response to a mixture wins against it, and against each of its plans."""
+    """The values of the opponent's best response to a mixture, against the mixture and against each of its plans."""
     loss, response = best_response_to_reach(form, 1 - player, mixed)
     # The game need not be zero-sum: what the opponent wins, collected by the player's sequences.
     won = form.gradient(player, form.reach(1 - player, response), form.payoffs[1 - player])

@@ -179,7 +179,7 @@ def test_averages_are_those_of_the_answers():
     assert_same_mdp(ts.build_tree(KUHN, 0, Alternating(KUHN, [1]), queries=4), ts.build_tree(KUHN, 0, ts.uniform(KUHN)))
 
 
-def test_at_a_live_table_answers_that_change_are_not_frozen():
+def test_changing_answers_are_not_cached_in_live_play():
     game = LiveGame(KUHN, 0, StochasticBot(KUHN), seed=2, asked_every_time=True)
     learner = ts.UCT(game.tree)
     game.play(learner, 500)

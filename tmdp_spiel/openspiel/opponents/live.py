@@ -73,7 +73,7 @@ class LiveOpponents:
             if (why := why_not_as_player(bot.inner, game, other)) is not None:
                 raise ValueError(
                     f"{bot.name} cannot play as player {other}: it {why}; give a mapping from "
-                    "player to opponent, or respond from another player"
+                    "player to opponent, or respond as another player"
                 )
         self._names = {other: bot.name for other, bot in self.bots.items()}
         self._names |= {other: bot_name(given[other]) for other in others if other not in self.bots}

@@ -1,0 +1,226 @@
+"""Bounds for a black box on a deep tree, for a planned number of episodes: few stages, each as a game of its own.
+
+The upper bound is that of bounds/answer_values, where every history at which another player acts is a state of its own,
+asked as often as the stage came to it (docs/lab/theory_sharper.md, section 9). A stage plays one mixed plan: what the
+upper bound needs, and the answer of the model. The lower bound is that of BettingOnHistories for these answers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numba
+import numpy as np
+
+from tmdp_spiel.algorithms.betting_on_answers import TINY, look_ahead, part_of_strand
+from tmdp_spiel.algorithms.betting_on_histories import PRECISION, model_of
+from tmdp_spiel.algorithms.exploration import mix, mixture
+from tmdp_spiel.algorithms.learner import Learner
+from tmdp_spiel.bounds.answer_values import (
+    asking_order,
+    every_history_apart,
+    largest_reach,
+    parents_of,
+    settle_answers,
+)
+from tmdp_spiel.bounds.history_values import least_estimate
+from tmdp_spiel.bounds.policy_values import largest_total, penalty
+from tmdp_spiel.core import validation
+from tmdp_spiel.trees.history_tree import CHANCE, OTHER, OWN, HistoryTree
+from tmdp_spiel.trees.tree_mdp import own_reach
+
+# Chosen on liars_dice, seeds from 1000. None of these affects a guarantee.
+_FIRST_STAGE = 200  # episodes
+_GROWTH = 4.0  # of the episodes before a stage, that it has
+_LAST = 1.5  # stages that would leave less than that share of one are the last
+_ANSWER = 0.25  # of the plan
+_TRUST = 0.2  # of the gaps of the model
+_SLACK = 1.0  # of what the most could need, that every sequence has
+_STAKE = 2.0  # times what the variance of the answer asks for
+_RISK = 0.4  # the most that theta times the largest error may be
+_LOWER_RISK = 0.8
+_ROUNDS = 5
+UPPER_STAKES, LOWER_STAKES, LOWER_TOTAL = range(3)
+
+
+class BettingInStages(Learner):
+    """Bounds the value of the best response from both sides; the upper bound moves when a stage ends.
+
+    It learns from what everybody did: learn_actions() in the place of learn().
+
+    rules: all histories of the game, for the player.
+    planned: the episodes after which the bounds are to be narrowest.
+    delta: of both bounds together, shared out equally.
+    """
+
+    def __init__(self, rules: HistoryTree, *, planned: int = 100_000, delta: float = 0.05, seed: int = 0):
+        super().__init__(rules.tree, seed)
+        self.rules, self.delta = rules, validation.probability("delta", delta)
+        self.planned = validation.whole_number("planned", planned)
+        self._apart = every_history_apart(rules)
+        self.order, sequences = asking_order(self._apart), rules.tree.num_sequences
+        self._visits, self._now = np.zeros(len(rules)), np.zeros(len(rules))  # before this stage, in it
+        self._totals = np.zeros(sequences + 1)  # of the upper bound, see bounds/policy_values
+        self._mixture = np.zeros(sequences)  # summed reaches of the answers of the stages before
+        self._numbers = np.zeros(3)
+        self._mu = np.empty(sequences)
+        self._design()
+
+    def plan(self) -> np.ndarray:
+        return self._mu.copy()
+
+    def recommend(self) -> np.ndarray:
+        """The mixture of the answers so far in proportion to their stakes, which the lower bound is about."""
+        weight = self._lower_stake * (self.episodes - self._began)
+        return mixture(self.tree.links, self._mixture, weight, self._answer)
+
+    def learn_actions(self, actions: Sequence[int]) -> None:
+        """Updates on an episode of plan(), given by the game's actions of everybody, chance included."""
+        nodes = self.rules.nodes_of(actions)
+        self._now[nodes] += 1.0
+        x = _answer_estimate(self.rules.histories, self._mu, self._answer, self._base, nodes)
+        bracket = self._lower_stake * x - self._penalty * (x - self._base[0]) ** 2
+        self._numbers[LOWER_STAKES] += self._lower_stake
+        self._numbers[LOWER_TOTAL] += bracket
+        self.episodes += 1
+        if self.episodes >= self._began + self._size:
+            self.end_stage()
+
+    def end_stage(self) -> None:
+        """Ends a stage before its time; only if what ends it does not depend on its episodes, as a clock does not."""
+        if self.episodes == self._began:
+            return
+        histories, tree = self._apart.histories, self.tree
+        asked, shares = _answers(histories, self._now)
+        anything = np.ones(tree.num_sequences)
+        settle_answers(histories, self.order, asked, shares, self._base, anything, self._stake, 1.0, self._totals)
+        self._numbers[UPPER_STAKES] += self._stake
+        self._mixture += self._lower_stake * (self.episodes - self._began) * own_reach(tree.links, self._answer)
+        self._visits += self._now
+        self._now = np.zeros_like(self._now)
+        self._design()
+
+    def _design(self) -> None:
+        """Settles the plan, B, the answer and the stakes of the next stage."""
+        tree, histories = self.tree, self._apart.histories
+        self._began = self.episodes
+        left = self.planned - self.episodes
+        self._size = max(_FIRST_STAGE, int(_GROWTH * self.episodes))
+        if 0 < left < _LAST * self._size:
+            self._size = left
+        model = model_of(self.rules.histories, self._visits)
+        shares = np.empty(histories.first_answer[-1])
+        answered = np.flatnonzero(histories.kind[parents_of(histories)[1:]] == OTHER) + 1
+        shares[histories.move[answered]] = model.answers[answered]
+        self._base, self._answer, reach, spread, gaps, moments = look_ahead(tree.links, histories, shares)
+        largest, needed = max(largest_reach(histories, self._base)), math.log(2.0 / self.delta)
+        strands, theta = self._size / 10.0, 0.0
+        for _ in range(_ROUNDS):
+            theta = min(math.sqrt(2.0 * needed / (strands * max(spread[0], TINY))), _RISK / max(largest, TINY))
+            least = min(_SLACK * theta * largest, 1.0)
+            flow, width = plan_of_strands(tree.links, histories, reach, gaps, moments, theta, least, _TRUST)
+            strands = self._size / width
+        self._stake = _STAKE * theta * strands
+        mix(tree.links, flow, self._answer, _ANSWER, self._mu)
+        self._set_lower(spread[0], needed)
+
+    def _set_lower(self, spread: float, needed: float) -> None:
+        """Sets the stake of the lower bound: sqrt(2 ln(1 / delta) / (n Var)), within what is allowed and needed."""
+        least = least_estimate(self.rules.histories, self._mu, self._answer, self._base)
+        reach = max(float(self._base[0]) - least, 1e-6)
+        number, variance = max(self.planned, self._began + self._size), spread / _ANSWER + TINY
+        wanted = min(math.sqrt(2.0 * needed / (number * variance)), needed / (number * PRECISION))
+        self._lower_stake = min(wanted, _LOWER_RISK / reach)
+        self._penalty = float(penalty(self._lower_stake, reach))
+
+    def upper_bound(self, delta: float | None = None) -> float:
+        """What no policy is worth more than, with probability 1 - delta after all stages; by default half of delta."""
+        needed = -math.log(self.delta / 2 if delta is None else validation.probability("delta", delta))
+        stakes = self._numbers[UPPER_STAKES]
+        if stakes <= 0.0:
+            return 1.0
+        return float(min((largest_total(self.tree.links, self._totals) + needed) / stakes, 1.0))
+
+    def lower_bound(self, delta: float | None = None) -> float:
+        """What recommend() is worth at least, with probability 1 - delta at all times; delta as for upper_bound."""
+        needed = -math.log(self.delta / 2 if delta is None else validation.probability("delta", delta))
+        stakes = self._numbers[LOWER_STAKES]
+        return float(max((self._numbers[LOWER_TOTAL] - needed) / stakes, 0.0)) if stakes > 0.0 else 0.0
+
+    def foreseen_upper_bound(self, delta: float, factor: float) -> float:
+        """An estimate of upper_bound(delta) after `factor` times the episodes, if they go as those so far."""
+        return self.upper_bound(validation.probability("delta", delta) ** (1.0 / factor))
+
+    @property
+    def status(self) -> str:
+        return f"the best response is worth {self.lower_bound():.3f} to {self.upper_bound():.3f} on the [0, 1] scale"
+
+    def _update(self, ended_on, value):
+        raise TypeError("BettingInStages learns from whole histories: call learn_actions(actions)")
+
+    def _play(self, mdp, values, rng, episodes):
+        raise TypeError("BettingInStages learns from whole histories, which a TreeMDP does not have")
+
+
+@numba.njit(cache=True)
+def _answers(histories, visits):
+    """How often each history of the others was come to, and the share of each answer."""
+    first = histories.first_answer
+    asked, shares = np.zeros(len(first) - 1), np.zeros(first[-1])
+    state = 0
+    for h in range(len(visits)):
+        if histories.kind[h] == OTHER:
+            asked[state] = visits[h]
+            for at in range(histories.first_move[h], histories.first_move[h + 1]):
+                child = histories.child[at]
+                shares[histories.move[child]] = visits[child] / max(visits[h], 1.0)
+            state += 1
+    return asked, shares
+
+
+@numba.njit(cache=True)
+def _answer_estimate(histories, mu, answer, base, nodes):
+    """X of the answer, for an episode that was played by mu; see bounds/history_values."""
+    x, weight = 0.0, 1.0
+    for k in range(len(nodes) - 1):
+        node, after = nodes[k], nodes[k + 1]
+        kind = histories.kind[node]
+        if kind == CHANCE:
+            x += weight * (base[node] - base[after])
+        elif kind == OWN:
+            expected = 0.0
+            for at in range(histories.first_move[node], histories.first_move[node + 1]):
+                child = histories.child[at]
+                expected += answer[histories.move[child]] * base[child]
+            ratio = answer[histories.move[after]] / mu[histories.move[after]]
+            x += weight * (expected - ratio * base[after])
+            weight *= ratio
+    return x + weight * histories.value[nodes[-1]]
+
+
+@numba.njit(cache=True)
+def plan_of_strands(links, histories, reach, gaps, moments, theta, least, trust):
+    """The plan that needs the fewest episodes for a given number of strands, and how many episodes a strand needs.
+
+    A strand follows all own actions; see part_of_strand.
+    """
+    sequences, states = len(links.can_end), len(links.parent)
+    wanted, flow, below = np.ones(sequences + 1), np.empty(sequences), np.zeros(states)
+    for state in range(states):
+        for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+            wanted[j] = min(wanted[links.parent[state]], part_of_strand(gaps[j], theta * moments[j], least, trust))
+    for state in range(states - 1, -1, -1):
+        for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+            flow[j] = wanted[j]
+            for child in range(links.first_child[j], links.first_child[j + 1]):
+                flow[j] = max(flow[j], below[child])
+            below[state] += flow[j]
+        for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+            flow[j] /= below[state]
+    first, width, total = links.first_child[0], 0.0, 0.0
+    for h in range(histories.own_first[0], histories.own_end[0]):
+        if histories.slot[h] < first:
+            width += reach[h] * below[histories.slot[h]]
+            total += reach[h]
+    return flow, width / total
