@@ -67,7 +67,7 @@ def test_a_stage_can_be_ended_by_a_clock():
     tree = ts.build_infostate_tree(game, 0)
     learner = BettingInStages(build_history_tree(game, tree), planned=100_000, seed=0)
     live = EnumeratedGame(game, 0, Peeps(1), tree=tree, seed=1)
-    live.play(learner, 3_000)
+    live.play(learner, 9_000)
     before = learner.upper_bound()
     learner.end_stage()
     assert tree.to_return(best_against_peeping(game, 0)) <= learner.upper_bound() < before
