@@ -16,6 +16,7 @@ import sys
 import types
 
 import numpy as np
+import scipy.stats
 
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
@@ -25,13 +26,14 @@ from experiments.sweep.names import label, player_name  # noqa: E402
 
 PAGE = HERE / "results.md"
 PANELS = [("leduc", 0), ("leduc", 1), ("rbt", 0), ("rbt", 1)]
-DEFAULT = "BalancedLevels"
+DEFAULT = "ThompsonTree"
 SHORT = {
     "battleship": "battleship 2x2",
     "goofspiel": "goofspiel 6 cards",
     "turn_based_simultaneous_game": "goofspiel 4 cards",
     "sheriff": "sheriff",
 }
+NUMBERED_TURNS = "dark_hex(board_size=2,obstype=reveal-numturns)"  # what dark_hex(board_size=2) was in earlier runs
 # The panels of the paper's figure by letter: measure, game, player.
 LETTERS = dict(zip("abcdefgh", itertools.product(("value_gap", "regret"), ("leduc", "rbt"), (0, 1))))
 TABLE = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -94,6 +96,33 @@ def final_table(measure: str) -> str:
         )
     header = [f"{game} {player_name(player)}" for game, player in PANELS]
     return markdown(["learner", *header], [[label(name), *(each[name] for each in columns)] for name in algorithms])
+
+
+def default_beside_the_best() -> str:
+    """The default learner's runs beside those of the best other learner by mean regret, and by mean value gap."""
+    curves, rows = learning_curves(), []
+    for (game, player), measure in itertools.product(PANELS, ("regret", "value_gap")):
+        finals = {
+            name: np.array(list(measured(runs, measure, 1_000_000).values()))
+            for name, runs in curves[game, player].items()
+        }
+        mine = finals.pop(DEFAULT)
+        best = min(finals, key=lambda name: np.mean(finals[name]))
+        apart = int(np.sum(mine > 10 * np.median(mine)))
+        p = scipy.stats.mannwhitneyu(mine, finals[best]).pvalue
+        rows.append(
+            [
+                f"{game} {player_name(player)}, {measure.replace('value_gap', 'gap')}",
+                plus_minus(mine, 4),
+                f"{np.median(mine):.4f}",
+                f"{apart} of {len(mine)}",
+                label(best),
+                plus_minus(finals[best], 4),
+                f"{np.median(finals[best]):.4f}",
+                f"{p:.1g}",
+            ]
+        )
+    return markdown(["panel", "default", "median", "over ten medians", "best other", "its mean", "median", "p"], rows)
 
 
 def rbt_over_time() -> str:
@@ -205,7 +234,8 @@ def claims_table() -> str:
 
 def problem(asked: dict) -> str:
     """A short name of a game, a player and an opponent."""
-    game = SHORT.get(asked["game"].partition("(")[0], asked["game"])
+    name = "dark_hex(board_size=2)" if asked["game"] == NUMBERED_TURNS else asked["game"]
+    game = SHORT.get(name.partition("(")[0], name)
     opponent = "uniform" if asked["opponent"] == "uniform" else f"CFR+ {asked['iterations']}"
     return f"{game}, player {asked['player']}, {opponent}"
 
@@ -252,6 +282,7 @@ def responders_table(mark: str, title: str) -> str:
 TABLES = {
     "value_gap": lambda: final_table("value_gap"),
     "regret": lambda: final_table("regret"),
+    "default": default_beside_the_best,
     "rbt": rbt_over_time,
     "stopping": stopping_table,
     "claims": claims_table,

@@ -1,17 +1,17 @@
-"""Learners and OpenSpiel's own solvers beside each other: on many problems, or on one.
+"""Compares learners with each other and with OpenSpiel's solvers, on many problems or on one.
 
     python -m experiments.compare --runs=5
-    python -m experiments.compare --problems=kuhn --algorithms=BalancedLevels,UCT --episodes=10000
+    python -m experiments.compare --problems=kuhn --algorithms=ThompsonTree,UCT --episodes=10000
     python -m experiments.compare --game=leduc --player=0 --algorithms=UCBT,UCT,OpenSpielOutcomeSampling
 
-Without --game: how the default learner ranks beside the others on games that had no part in its tuning, a table of
-value gaps. A problem is a game, a player, and what the others are fixed at. With --game: tables of value gap, regret
-and speed on that game, and a figure of value gap against episodes.
+Without --game: a table of value gaps that ranks the default learner among the others, on games that were not used for
+its tuning. A problem is a game, a player, and fixed opponents. With --game: tables of value gap, regret and speed on
+that game, and a figure of value gap against episodes.
 
-The constants are the paper's where it has any, else the learners' defaults; --set UCBT.c=0.5 gives another. OpenSpiel's
-solvers are as they come; what counts as one of their episodes: see tmdp_spiel.openspiel.solvers. With `pip install
-'tmdp-spiel[torch]'`, OpenSpielDQN and OpenSpielDQNAdam can be named among the algorithms. Every run is saved as it
-ends; started again, the command continues with the runs that are missing.
+The constants are the paper's if there are any, otherwise the learners' defaults; --set UCBT.c=0.5 sets another value.
+OpenSpiel's solvers are used unmodified; tmdp_spiel.openspiel.solvers explains what counts as one of their episodes.
+With `pip install 'tmdp-spiel[torch]'`, OpenSpielDQN and OpenSpielDQNAdam can be named among the algorithms. Every run
+is saved when it ends; if the command is started again, it continues with the missing runs.
 """
 
 import pathlib
@@ -37,7 +37,7 @@ from tmdp_spiel.openspiel.opponents.fixed import check_player
 from tmdp_spiel.openspiel.rl_agents import AGENTS
 from tmdp_spiel.openspiel.solvers import ALL_SOLVERS, SOLVERS
 
-DEFAULT = "BalancedLevels"
+DEFAULT = "ThompsonTree"
 OTHERS = ("UCT", "UCBT", "MVP", "OutcomeSamplingMCCFR", "PSRL", "BettingUCRL", "OpenSpielQLearner")
 _CONSTANTS = {"PSRL": {"lazy": True}}
 _FAMILIES = {
@@ -52,13 +52,13 @@ _REFERENCE = "UCBT"  # drawn in every panel
 _PROBLEMS = flags.DEFINE_list("problems", None, "Problems whose names begin like any of these; all if not given.")
 _GAME = flags.DEFINE_string("game", None, "One game instead: kuhn, kuhn5, leduc, or any OpenSpiel game string.")
 _PLAYER = flags.DEFINE_integer("player", 0, "With --game, the player that learns.", lower_bound=0)
-_OPPONENT = flags.DEFINE_enum("opponent", "cfr+", ["cfr+", "uniform"], "With --game, what the others are fixed at.")
+_OPPONENT = flags.DEFINE_enum("opponent", "cfr+", ["cfr+", "uniform"], "With --game, the fixed opponent.")
 _EPISODES = flags.DEFINE_integer("episodes", 100_000, "Episodes of each run.", lower_bound=1)
 _RUNS = flags.DEFINE_integer(
     "runs", None, "Runs of each algorithm; 5 if not given, with --game 3. Without it, OpenSpiel's agents get one.", 1
 )
-_SECONDS = flags.DEFINE_float("seconds", 60.0, "The longest that one run may take; it then ends.", lower_bound=0.0)
-_FIRST_SEED = flags.DEFINE_integer("first_seed", 0, "Seeds from here on; those from 1000 on are for tuning.")
+_SECONDS = flags.DEFINE_float("seconds", 60.0, "The time after which a run ends.", lower_bound=0.0)
+_FIRST_SEED = flags.DEFINE_integer("first_seed", 0, "The first seed; those from 1000 on are for tuning.")
 _ALGORITHMS = sweep_flags.define_choice(
     "algorithms",
     (*catalogue(), *ALL_SOLVERS),
@@ -105,9 +105,9 @@ def gaps_after(results: list[Result[Learning]], episodes: int) -> list[float]:
 
 
 def compared(gaps: dict[str, float]) -> tuple[str, float, int]:
-    """The best of the others, the default's gap as a multiple of its, and the default's rank; ties share the better.
+    """The best of the others, the default's gap as a multiple of its gap, and the default's rank.
 
-    Gaps below a millionth count as none, and none against none as 1.
+    Ties share the better rank. Gaps below a millionth count as zero, and the ratio of two zeros as 1.
     """
     rounded = {name: gap if gap >= 1e-6 else 0.0 for name, gap in gaps.items()}
     others = {name: gap for name, gap in rounded.items() if name != DEFAULT}
@@ -118,7 +118,7 @@ def compared(gaps: dict[str, float]) -> tuple[str, float, int]:
 
 
 def rank_table(results: dict[str, dict[str, list[Result[Learning]]]], episodes: int) -> str:
-    """A row a problem: the gaps of all algorithms after the given number of episodes, then the comparison."""
+    """One row per problem: the gaps of all algorithms after the given number of episodes, then the comparison."""
     rows, ranks = [], []
     for problem, of_problem in results.items():
         gaps = {name: float(np.mean(gaps_after(runs, episodes))) for name, runs in of_problem.items() if runs}
@@ -171,7 +171,7 @@ def final_table(results: dict[str, list[Result[Learning]]]) -> str:
 
 
 def convergence_table(results: dict[str, list[Result[Learning]]], episodes: int) -> str:
-    """The mean value gap at the first measurement from that many episodes on; a dash if a run ended before."""
+    """The mean value gap at the first measurement after at least this number of episodes; a dash if a run ended."""
     columns = list(dict.fromkeys(max(1, round(episodes / 10**decades)) for decades in (3, 2, 1, 0)))
     rows = [[label(name), *(_gap_after(runs, column) for column in columns)] for name, runs in results.items()]
     return markdown(["value gap after episodes", *(f"{column:,}" for column in columns)], rows)
@@ -187,7 +187,7 @@ def _gap_after(runs: list[Result[Learning]], episodes: int) -> str:
 
 @plotting.styled
 def draw(found: dict[str, curves.Curve], title: str, path: pathlib.Path) -> pathlib.Path:
-    """A panel for each family of algorithms, one algorithm in all panels."""
+    """A panel for each family of algorithms; the default learner is in all panels."""
     others = tuple(name for name in found if not any(name in family for family in _FAMILIES.values()))
     panels = {
         family: [name for name in names if name in found] for family, names in {**_FAMILIES, "others": others}.items()

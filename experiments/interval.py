@@ -1,4 +1,4 @@
-"""How a certified interval closes in on what could be won: ts.exploit on one player, drawn against episodes.
+"""Draws how the certified interval of ts.exploit for one player narrows with the number of episodes.
 
 python -m experiments.interval
 python -m experiments.interval --game=kuhn --opponent=uniform --episodes=100000
@@ -19,11 +19,11 @@ from tmdp_spiel.core import plotting
 
 _GAME = flags.DEFINE_string("game", "leduc", "kuhn, kuhn5, leduc, or any OpenSpiel game string.")
 _PLAYER = flags.DEFINE_integer("player", 0, "The player that learns.", lower_bound=0)
-_OPPONENT = flags.DEFINE_string("opponent", "cfr+", "Who plays the other players; anything that tmdp-exploit takes.")
+_OPPONENT = flags.DEFINE_string("opponent", "cfr+", "The opponent; anything that tmdp-exploit takes.")
 _ITERATIONS = flags.DEFINE_integer(
-    "iterations", 10, "CFR+ iterations of cfr+: few make a weak opponent.", lower_bound=1
+    "iterations", 10, "Iterations of cfr+; a small number gives a weak opponent.", lower_bound=1
 )
-_EPISODES = flags.DEFINE_integer("episodes", 10_000_000, "Episodes in all.", lower_bound=1)
+_EPISODES = flags.DEFINE_integer("episodes", 10_000_000, "The total number of episodes.", lower_bound=1)
 _DELTA = flags.DEFINE_float("delta", 0.05, "All intervals hold together with probability 1 - delta.")
 _SEED = flags.DEFINE_integer("seed", 0, "Seed of the learner and of the episodes.", lower_bound=0)
 _OUTPUT = flags.DEFINE_string("output", "results", "The folder for the picture.")

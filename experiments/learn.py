@@ -1,9 +1,9 @@
-"""Learns a best response to the CFR+ opponent, with UCB-T and LUCB-T or others, and shows how close it comes.
+"""Learns a best response to the CFR+ opponent, with UCB-T, LUCB-T or others, and shows how close it gets.
 
     python -m experiments.learn --game=leduc --episodes=1000000
     python -m experiments.learn --game=kuhn --algorithms=UCBT,PSRL --set UCBT.c=0.5 --set PSRL.lazy=true
 
-The constants are the paper's where it has any, else the learners' defaults.
+The constants are the paper's if there are any, otherwise the learners' defaults.
 """
 
 import pathlib
@@ -32,13 +32,13 @@ flags.declare_key_flag("iterations")
 
 
 def compile_ahead(mdp: ts.TreeMDP) -> None:
-    """Compiles what is not compiled yet, so that the speeds shown are of learning."""
+    """Compiles everything first, so that the reported speeds do not include compilation."""
     for learner in learners(mdp.tree).values():
         ts.run(learner, mdp, 100)
 
 
 def learners(tree: ts.InfostateTree) -> dict[str, ts.Learner]:
-    """By name, with the paper's settings but for what --set says."""
+    """The learners by name, with the paper's settings except those given by --set."""
     return {
         name: find_algorithm(name)(
             tree, seed=_SEED.value, **settings.constants(_GAME.value, tree.player, name) | set_flag.given(name)
@@ -62,7 +62,7 @@ def build(game, opponent, player: int) -> ts.TreeMDP:
 
 @plotting.styled
 def draw(traces: dict[tuple[int, str], ts.Trace], game_name: str, path: pathlib.Path) -> pathlib.Path:
-    """One panel a player: value gap of the recommended policy and average regret, both against episodes."""
+    """One panel per player: value gap of the recommended policy and average regret, both against episodes."""
     players = sorted({player for player, _ in traces})
     styles = styles_of({name for _, name in traces})
     figure, panels = plt.subplots(1, len(players), figsize=(7 * len(players), 4), sharey=True, squeeze=False)

@@ -1,4 +1,4 @@
-r"""Reconnaissance Blind Tic-Tac-Toe in the terminal, a person against the equilibrium.
+r"""Play Reconnaissance Blind Tic-Tac-Toe in the terminal against the equilibrium.
 
 python -m experiments.play_rbt --mark=o --seed=7
 """
@@ -9,9 +9,9 @@ from absl import flags
 from experiments.sweep.binary import run_binary
 from tmdp_spiel.games.rbt import game as rbt, policy_file
 
-_MARK = flags.DEFINE_enum("mark", "x", ["x", "o"], "whom you play; x moves first")
-_SEED = flags.DEFINE_integer("seed", None, "makes the opponent's dice repeatable")
-_POLICY = flags.DEFINE_string("policy", str(policy_file.SHIPPED), "file of the policy that you play against")
+_MARK = flags.DEFINE_enum("mark", "x", ["x", "o"], "the mark that you play; x moves first")
+_SEED = flags.DEFINE_integer("seed", None, "seed of the opponent's random choices")
+_POLICY = flags.DEFINE_string("policy", str(policy_file.SHIPPED), "file of the opponent's policy")
 
 _HELP = """The squares are    0 1 2     the senses      tl tr
                    3 4 5     (2x2 windows)   bl br
@@ -71,7 +71,7 @@ def name_to_type(action):
 
 
 def how_it_ended(state):
-    """What the last move did, if it was on an occupied square."""
+    """The message for a last move to an occupied square."""
     mover = (state.num_moves - 1) % 2
     square = state.own_history[mover][-1]
     if state.board[square] == rbt.MARKS[1 - mover]:

@@ -6,14 +6,14 @@
     python -m experiments.reproduce --only=regret --set UCBT.c=0.5      # panels e to h
     python -m experiments.reproduce --stored                            # tables and figures of what is stored
 
-Leaves runs/, figures/ and tables.md in --output; with --only, tables and figure are named after the parts. Tables: the
-paper's figures beside ours, and for each ordering that the paper claims whether it holds at our number of runs
-(sign-flip permutation test on the differences of the runs with the same seed, two-sided, p <= 0.05). Stopping times are
-means and standard errors of episodes, with the true gap of the worst policy that a row returned as a share of epsilon;
-runs that would take hours are given up, and say after how many episodes and what width remained.
+Writes runs/, figures/ and tables.md to --output; with --only, tables and figure are named after the parts. The tables
+show the paper's figures and ours, and whether each ordering that the paper claims holds with our number of runs
+(two-sided sign-flip permutation test on the differences of runs with the same seed, p <= 0.05). Stopping times are
+means and standard errors of episodes, with the largest true gap of a returned policy as a share of epsilon. Runs that
+would take hours are given up; the table shows after how many episodes, and the remaining width.
 
-A run measures value gap and regret, so the parts share runs. Interrupted and started again, the command continues with
-the runs that are missing. --pack saves the runs in one small file, which --archive reads.
+A run measures value gap and regret, so the parts share runs. If the command is interrupted and started again, it
+continues with the missing runs. --pack saves the runs in one small file, which --archive reads.
 """
 
 import os

@@ -1,10 +1,18 @@
 """Fixtures that the tests share."""
 
 import os
+import signal
 
 import pytest
 
 import tmdp_spiel as ts
+
+
+@pytest.fixture(scope="session", autouse=True)
+def control_c():
+    """Ctrl-C works in the tests and in what they start; a shell ignores it in what it starts in the background."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -6,7 +6,6 @@ if not (_pathlib.Path(__file__).parent / "games").is_dir():  # in a checkout, ga
     __path__.append(str(_pathlib.Path(__file__).parents[1]))
 
 import tmdp_spiel.games  # noqa: F401 (registers them)
-from tmdp_spiel.algorithms.balanced_levels import BalancedLevels
 from tmdp_spiel.algorithms.baselines.amb import AMB
 from tmdp_spiel.algorithms.baselines.bpi_ucrl import BPIUCRL
 from tmdp_spiel.algorithms.baselines.lucb import LUCB
@@ -76,7 +75,6 @@ __all__ = [
     "UCT",
     "AnswerError",
     "AnswersChangeError",
-    "BalancedLevels",
     "BettingOnDifferences",
     "BettingUCRL",
     "CannotEnumerateError",

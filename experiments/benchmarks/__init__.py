@@ -1,1 +1,1 @@
-"""Time and memory beside OpenSpiel and others."""
+"""Time and memory, compared with OpenSpiel and others."""

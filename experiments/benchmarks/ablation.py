@@ -8,8 +8,9 @@ r"""What every number and every part of ThompsonTree is worth: a generated table
 Each number is halved and doubled, each part switched off. A part is switched off by a change of one line of the
 learner's source, which is compiled as a module of its own; a line that is no longer there is an error. Every run is
 added to the file of results as it ends; the table is made from all runs in the file, and runs that are there are not
-repeated. BalancedLevels plays the same seeds. An archive has all runs in one file. Of a page, what follows the line
-`<!-- tables -->` is replaced. Seeds from 5000 to 19999 are for tuning; those of reports are from 20000 on.
+repeated. An archive has all runs in one file. Of a page, what follows the line
+`<!-- tables -->` is replaced. Seeds from 5000 to 39999 were used for tuning and earlier reports;
+these are from 40000 on.
 """
 
 import argparse
@@ -26,7 +27,6 @@ import time
 import numpy as np
 
 import tmdp_spiel as ts
-from experiments.paper.orderings import sign_flip_p
 from experiments.sweep import archive
 from experiments.sweep.configuration import Problem
 from experiments.sweep.problems import PROBLEMS as FURTHER
@@ -36,16 +36,15 @@ from tmdp_spiel.algorithms import thompson_tree
 from tmdp_spiel.core import storage
 
 # settings: of the constructor;  change: a line of the source and what takes its place, or None
-Variant = collections.namedtuple("Variant", ["settings", "change", "learner"], defaults=("ThompsonTree",))
+Variant = collections.namedtuple("Variant", ["settings", "change"])
 
 _RESTART = "if episodes & (episodes - 1) == 0:"
 _LEVEL_DRAW = "draw = bandit.returns[level] / number + deviation * noise / math.sqrt(number)"
 _RECOMMENDED = "min(max(mean, low), high) - width"
 VARIANTS = {
     "default": Variant({}, None),
-    "noise 0.5": Variant({"noise": 0.5}, None),
-    "noise 2": Variant({"noise": 2.0}, None),
-    "noise 1.5 b": Variant({"noise": 1.5}, ("drawn = mean + noise", "drawn = mean + levels[row] * noise")),
+    "noise 0.35": Variant({"noise": 0.35}, None),
+    "noise 1.4": Variant({"noise": 1.4}, None),
     "decay 0.375": Variant({"decay": 0.375}, None),
     "decay 0.5": Variant({"decay": 0.5}, None),
     "decay 1.5": Variant({"decay": 1.5}, None),
@@ -56,26 +55,18 @@ VARIANTS = {
     ),
     "levels never restart": Variant({}, (_RESTART, "if episodes < 0:")),
     "levels at random": Variant({}, (_LEVEL_DRAW, "draw = noise")),
-    "levels with half the noise": Variant({}, (_LEVEL_DRAW, _LEVEL_DRAW.replace("deviation", "0.5 * deviation"))),
-    "levels with twice the noise": Variant({}, (_LEVEL_DRAW, _LEVEL_DRAW.replace("deviation", "2.0 * deviation"))),
-    "sigma of all episodes": Variant({}, ("elif memory.tables.visits[path.sequences[length - 1]] == 0:", "else:")),
+    "all visits count": Variant({}, ("tables.repeats[j] += repeated", "tables.repeats[j] += 1")),
+    "noise of the untried": Variant({}, (" if number > 0 else 0.0\n", "\n")),
+    "noise b": Variant({}, ("drawn = mean + noise", "drawn = mean + levels[row] * noise")),
+    "sigma of all episodes": Variant({}, ("elif not repeated:", "else:")),
     "imagined pair of weight 1/2": Variant({}, ("[0.0, 0.0, 1.0, 0.5, 0.5]", "[0.0, 0.0, 0.5, 0.25, 0.25]")),
     "imagined pair of weight 2": Variant({}, ("[0.0, 0.0, 1.0, 0.5, 0.5]", "[0.0, 0.0, 2.0, 1.0, 1.0]")),
     "no deviations of their own": Variant({}, ("max(deviation, own_deviation(tables, j))", "deviation")),
     "no ranges by the rules": Variant(
         {}, ("least, most = known_ranges_below(tree)", "least, most = np.empty(0), np.empty(0)")
     ),
-    "2 noise / sqrt(A)": Variant(
-        {},
-        (
-            "        noise = width * normal(",
-            "        actions = links.first_sequence[state + 1] - links.first_sequence[state]\n"
-            "        noise = 2.0 * width / math.sqrt(actions) * normal(",
-        ),
-    ),
     "recommends means": Variant({}, (_RECOMMENDED, "min(max(mean, low), high)")),
     "recommends 2 widths less": Variant({}, (_RECOMMENDED, "min(max(mean, low), high) - 2.0 * width")),
-    "BalancedLevels": Variant({}, None, "BalancedLevels"),
 }
 PANELS = {
     "leduc x, equilibrium": Problem("leduc", 0, "cfr+", 1000),
@@ -94,7 +85,7 @@ def parsed(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--problems", type=_names, help="problems whose names begin like any of these; else all")
     parser.add_argument("--variants", type=_names, help="variants whose names begin like any of these; else all")
     parser.add_argument("--runs", type=int, default=5, help="runs of each variant on each problem")
-    parser.add_argument("--first_seed", type=int, default=20_000, help="seeds from here on")
+    parser.add_argument("--first_seed", type=int, default=40_000, help="seeds from here on")
     parser.add_argument("--results", type=pathlib.Path, default=pathlib.Path("results/ablation.jsonl"))
     parser.add_argument("--archive", type=pathlib.Path, help="where all runs are stored, compressed (.xz)")
     parser.add_argument("--page", type=pathlib.Path, help="the page that the tables are written to; else printed")
@@ -106,9 +97,9 @@ def _names(given: str) -> tuple[str, ...]:
 
 
 def make_class(variant: Variant, folder: pathlib.Path) -> type:
-    """The learner's class, with the change made."""
+    """The learner's class with the change."""
     if variant.change is None:
-        return getattr(ts, variant.learner)
+        return ts.ThompsonTree
     before, after = variant.change
     source = pathlib.Path(thompson_tree.__file__).read_text(encoding="utf-8")
     if source.count(before) != 1:
@@ -127,7 +118,7 @@ def make_class(variant: Variant, folder: pathlib.Path) -> type:
 
 
 def play(kind: type, settings: dict, mdp: ts.TreeMDP, marks, seed: int) -> dict:
-    """One run: values and regret at the marks, processor time, and what the learner believed at the end."""
+    """One run: values and regret at the marks, processor time, and the learner's own estimates at the end."""
     learner, started = kind(mdp.tree, seed=seed, **settings), time.process_time()
     trace = ts.run(learner, mdp, marks[-1], measure_at=list(marks), progress=False)
     seconds = time.process_time() - started
@@ -141,7 +132,7 @@ def play(kind: type, settings: dict, mdp: ts.TreeMDP, marks, seed: int) -> dict:
 
 
 def carry_out(options: argparse.Namespace, folder: pathlib.Path) -> None:
-    """Adds the runs that are missing."""
+    """Runs and adds what is missing."""
     results: pathlib.Path = options.results
     done = {(each["problem"], each["variant"], each["seed"]) for each in read(results)}
     seeds = range(options.first_seed, options.first_seed + options.runs)
@@ -180,14 +171,14 @@ def read(results: pathlib.Path) -> list[dict]:
     if results.suffix == ".xz":
         checksum, _, body = lzma.decompress(results.read_bytes()).decode().partition("\n")
         if hashlib.sha256(body.encode()).hexdigest() != checksum:
-            raise ValueError(f"{results} was altered: its checksum does not fit")
+            raise ValueError(f"{results} was altered: its checksum does not match")
     else:
         body = results.read_text(encoding="utf-8")
     return [json.loads(line) for line in body.splitlines()]
 
 
 def store(runs: list[dict], path: pathlib.Path) -> None:
-    """Writes an archive: a checksum, then a run a line, numbers to six digits."""
+    """Writes an archive: a checksum, then one run per line, with numbers of six digits."""
     body = "\n".join(sorted(json.dumps(archive.rounded(each), sort_keys=True) for each in runs))
     text = f"{hashlib.sha256(body.encode()).hexdigest()}\n{body}"
     with storage.replacing(path, "wb") as file:
@@ -208,7 +199,7 @@ def stuck(gaps) -> int:
 
 
 def panel_table(found: dict[str, dict[str, list[dict]]]) -> str:
-    """A row a variant: regret, gap and stuck runs at the end; against uniform the gaps at three times."""
+    """One row per variant: regret, gap and stuck runs at the end; against uniform the gaps at three times."""
     rows = []
     for variant in VARIANTS:
         cells = []
@@ -229,7 +220,7 @@ def panel_table(found: dict[str, dict[str, list[dict]]]) -> str:
 
 
 def further_table(found: dict[str, dict[str, list[dict]]]) -> str:
-    """A row a variant: on how many further problems its mean gap is smaller, and larger, than the default's by 10%."""
+    """One row per variant: on how many further problems its mean gap is 10% smaller, or larger, than the default's."""
     rows = []
     for variant in VARIANTS:
         cells, ratios = [], []
@@ -255,7 +246,7 @@ def further_table(found: dict[str, dict[str, list[dict]]]) -> str:
 
 
 def gap_table(found: dict[str, dict[str, list[dict]]]) -> str:
-    """A row a further problem: the default's mean gaps, and how often its intervals held."""
+    """One row per further problem: the default's mean gaps, and how often its intervals held."""
     rows = []
     for problem in FURTHER:
         runs = found.get(problem, {}).get("default", [])
@@ -264,26 +255,6 @@ def gap_table(found: dict[str, dict[str, list[dict]]]) -> str:
             held = [f"{sum(each[key] for each in runs)}/{len(runs)}" for key in ("covered", "gap covered")]
             rows.append([problem, *(f"{gap:.4f}" for gap in gaps), *held])
     return markdown(["problem", *(f"gap after {mark:,}" for mark in _MARKS), "value held", "gap held"], rows)
-
-
-def paired_table(found: dict[str, dict[str, list[dict]]]) -> str:
-    """A row a problem: ThompsonTree and BalancedLevels on the same seeds, with p of the sign-flip test."""
-    rows = []
-    for problem in (*PANELS, *FURTHER):
-        mine, its = (
-            {each["seed"]: each for each in found.get(problem, {}).get(name, [])}
-            for name in ("default", "BalancedLevels")
-        )
-        seeds = sorted(mine.keys() & its.keys())
-        if not seeds:
-            continue
-        cells = [str(len(seeds))]
-        for key, digits in (("regret", 0), ("gap", 4)):
-            a, b = (np.array([of[seed][key][-1] for seed in seeds]) for of in (mine, its))
-            cells += [f"{a.mean():,.{digits}f}", f"{b.mean():,.{digits}f}", f"{sign_flip_p(a - b):.3f}"]
-        rows.append([problem, *cells])
-    names = [f"{key}, {name}" for key in ("regret", "gap") for name in ("ThompsonTree", "BalancedLevels", "p")]
-    return markdown(["at the end", "seeds", *names], rows)
 
 
 def tables(runs: list[dict]) -> str:
@@ -303,9 +274,6 @@ def tables(runs: list[dict]) -> str:
             "number of runs. Utilities.",
             panel_table(found),
             f"Processor time of the default, µs an episode: {'; '.join(costs)}.",
-            "ThompsonTree and BalancedLevels, paired by seed, with two-sided p of the sign-flip test: 10⁶ episodes "
-            "against an equilibrium on Leduc and RBT, else 10⁵.",
-            paired_table(found),
             "The further problems of `experiments.compare`, beside the default on the same seeds:",
             further_table(found),
             gap_table(found),

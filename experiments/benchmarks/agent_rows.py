@@ -1,4 +1,4 @@
-"""The agents that are judged exactly: those of the table, and how their files are read."""
+"""The agents of the table of exact exploitability, and how their files are read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Row:
     """An agent of a game.
 
     agent: "uniform", "equilibrium" (the shipped one), "cfr+ n" (the average of n iterations), or the name of a file
-    outputs: what a network gives, as in policy_table: "logits", or "values" where the largest is played
+    outputs: what a network returns, as in policy_table: "logits", or "values", of which the largest is played
     """
 
     game: str

@@ -1,10 +1,10 @@
-r"""What an episode costs every algorithm, from three-card Kuhn poker to RBT, beside one plain pass over the tree.
+r"""The processor time of an episode for every algorithm, on games from Kuhn poker to RBT, and of a pass over the tree.
 
   python -m experiments.benchmarks.episode_cost --games=kuhn,kuhn5,leduc,rbt
 
-Processor time of the compiled loop, exact regret included. Everything is measured in a process of its own, which opens
-the tree itself, so that its peak memory is its own. What was measured is kept and not measured again; the table and the
-chart are drawn from it.
+It is the processor time of the compiled loop, including exact regret. Everything is measured in a separate process,
+which opens the tree itself, so that peak memory is its own. Measurements are stored and not repeated; the table and the
+chart are made from them.
 """
 
 import multiprocessing
@@ -36,7 +36,7 @@ from tmdp_spiel.trees import traversal
 from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE
 
 _GAMES = flags.DEFINE_list(
-    "games", ["kuhn", "kuhn5", "leduc", "rbt"], "Games to measure; two players for rbt, else player 0."
+    "games", ["kuhn", "kuhn5", "leduc", "rbt"], "Games to measure; both players of rbt, player 0 of others."
 )
 _SECONDS = flags.DEFINE_float("seconds", 4.0, "Time to play for.", lower_bound=1e-3)
 flags.adopt_module_key_flags(sweep_flags)
@@ -81,7 +81,7 @@ def perform(configuration: Configuration) -> Result[Cost]:
 
 
 def _plain_pass(mdp: ts.TreeMDP) -> Cost:
-    """The best plan and the max-UCB plan by plain passes. All counts differ, so that no time goes into ties."""
+    """The best plan and the max-UCB plan by full passes. All counts differ, so no time is spent on ties."""
     tree, rng = mdp.tree, np.random.default_rng(0)
     plays = rng.integers(1, 1000, tree.num_sequences, np.int32)
     totals = plays * rng.random(tree.num_sequences)
@@ -107,7 +107,7 @@ def _passes(links, plays, totals, work, forced, plan, reached, number):
 
 
 def _episodes(configuration: Configuration, mdp: ts.TreeMDP) -> Cost:
-    """The mean over as many episodes as fit, after a warm-up; of exact PSRL on a large tree, the first episode."""
+    """The mean over as many episodes as fit, after a warm-up; for exact PSRL on a large tree, the first episode."""
     run.warm_up(configuration.algorithm)
     try:
         learner = run.new_learner(configuration, mdp.tree)
@@ -126,7 +126,7 @@ def _episodes(configuration: Configuration, mdp: ts.TreeMDP) -> Cost:
 
 
 def measure(games: Sequence[str], seconds: float, results: store.Store) -> list[Result[Cost]]:
-    """What is in the store, and what is not, measured now: each in a process that nothing else was done in."""
+    """The measurements in the store; missing ones are made now, each in a new process."""
     multiprocessing.set_forkserver_preload(["experiments.sweep.run"])
     rows = []
     for each in configurations(games, seconds):
@@ -142,7 +142,7 @@ def tables(rows: list[Result[Cost]]) -> str:
     for problem in dict.fromkeys(row.configuration.problem for row in rows):
         mine = [row for row in rows if row.configuration.problem == problem]
         refused = [row for row in mine if row.outcome.refused is not None]
-        header = ["", "an episode", "of a plain pass", "episodes timed", "a value gap", "peak memory"]
+        header = ["", "an episode", "of a full pass", "episodes timed", "a value gap", "peak memory"]
         lines = [_line(row, mine[0].outcome.seconds) for row in mine if row not in refused]
         parts.append(f"{problem.game}, player {player_name(problem.player)}, {mine[0].environment.num_states:,} states")
         parts.append(markdown(header, lines))
@@ -168,7 +168,7 @@ def _line(row: Result[Cost], plain_pass: float) -> list[str]:
 
 
 def duration(seconds: float) -> str:
-    """In a unit that leaves one to three digits before the point."""
+    """Seconds in a unit with one to three digits before the decimal point."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"
@@ -177,7 +177,7 @@ def duration(seconds: float) -> str:
 
 @plotting.styled
 def draw(rows: list[Result[Cost]], path: pathlib.Path) -> None:
-    """Cost against the number of states, both logarithmic; a line per algorithm, the dearest named first."""
+    """Cost against the number of states, both logarithmic; a line per algorithm, the most expensive named first."""
     costs: dict[str, list[tuple[int, float]]] = {}
     games = {}
     for row in rows:
@@ -191,7 +191,9 @@ def draw(rows: list[Result[Cost]], path: pathlib.Path) -> None:
         style = dict(linewidth=3, color="black") if name == PLAIN_PASS else dict(marker=_MARKS[at % len(_MARKS)])
         [line] = axes.plot(*zip(*sorted(points)), linestyle=("-", "--", "-.", ":")[at % 4], **style)
         ends.append((*max(points), name, line.get_color()))
-    axes.set(xscale="log", yscale="log", xlabel="states of the tree", ylabel="microseconds an episode (processor time)")
+    axes.set(
+        xscale="log", yscale="log", xlabel="states of the tree", ylabel="microseconds per episode (processor time)"
+    )
     axes.set_xticks(list(games), [f"{states:,}\n{name}" for states, name in games.items()], fontsize=8)
     axes.minorticks_off()
     axes.set_ylim(axes.get_ylim())

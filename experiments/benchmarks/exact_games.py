@@ -1,10 +1,10 @@
-r"""Time and memory of exact exploitability in the benchmark games, beside the figures that others publish.
+r"""Time and memory of exact exploitability in the benchmark games, and the published figures of others.
 
   python -m experiments.benchmarks.exact_games
   python -m experiments.benchmarks.exact_games --games="phantom_ttt;oshi_zumo(coins=13,min_bid=1)" --repeats=5
 
-Each game runs in a process of its own, so that its peak memory is its own. Kernels are compiled before anything is
-timed. The policy is uniform: the time does not depend on it, unless its support is small. Published figures are those
+Each game runs in a separate process, so that peak memory is its own. Kernels are compiled before anything is timed. The
+policy is uniform: the time does not depend on it, unless its support is small. Published figures are those
 of Rudolph and others ("Reevaluating policy gradient methods for imperfect-information games", ICLR 2026: exp-a-spiel)
 and of nashbench.
 """
@@ -50,7 +50,9 @@ _SMALL = {
 }
 
 _GAMES = flags.DEFINE_string("games", ";".join(PUBLISHED), "OpenSpiel game strings, with semicolons between them.")
-_REPEATS = flags.DEFINE_integer("repeats", 3, "How often each call is timed; the fastest counts.", lower_bound=1)
+_REPEATS = flags.DEFINE_integer(
+    "repeats", 3, "How often each call is timed; the shortest time is reported.", lower_bound=1
+)
 _ALONE = flags.DEFINE_bool("alone", False, "Measures the first game in this process and prints JSON.")
 
 
@@ -87,7 +89,7 @@ def _once(form) -> None:
 
 
 def _timed(function, repeats: int) -> tuple[float, float]:
-    """The least seconds on the wall, and on the processors."""
+    """The shortest wall time, and the processor time."""
     walls, processors = [], []
     for _ in range(repeats):
         wall, processor = time.perf_counter(), time.process_time()

@@ -1,12 +1,12 @@
-r"""Learners on the trees of exact games: exact regret and value gap, and certified intervals beside the truth.
+r"""Learners on the trees of exact games: exact regret and value gap, and certified intervals with the exact values.
 
   python -m experiments.benchmarks.exact_learning
   python -m experiments.benchmarks.exact_learning --games=phantom_ttt --opponents=uniform --episodes=10000
   python -m experiments.benchmarks.exact_learning --stored=docs/runs/exact_learning.jsonl.xz
 
-The opponent is the equilibrium that ships, uniform, or the NFSP network of experiments/benchmarks/agents, as a policy
+The opponent is the included equilibrium, uniform, or the NFSP network of experiments/benchmarks/agents, as a policy
 table; so regret and value gap are exact on trees of millions of states. A run is a line of JSON in --output; runs that
-are there already are not repeated. At the end the tables are printed.
+exist already are not repeated. At the end the tables are printed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ from tmdp_spiel.trees import sequence_form
 
 LEARNERS: dict[str, Callable] = {
     "UCBT": ts.UCBT,
-    "default": ts.default_learner,
     "ThompsonTree": ts.ThompsonTree,
     "UCT": ts.UCT,
 }
@@ -60,7 +59,7 @@ def main() -> None:
 
 
 def key(found: dict) -> tuple:
-    """What tells runs apart."""
+    """What identifies a run."""
     return tuple(found[name] for name in ("game", "opponent", "player", "learner", "seed", "episodes"))
 
 
@@ -97,7 +96,7 @@ def learned(name: str, mdp, seed: int) -> dict:
 
 
 def certified(game: str, form, player: int, table: np.ndarray) -> dict:
-    """An interval of ts.exploit that is found by playing, beside the truth."""
+    """An interval of ts.exploit from playing, with the exact values."""
     opponent = TablePolicy(ts.load_game(game), form, {1 - player: table})
     began = time.process_time()
     found = ts.exploit(game, opponent, player=player, episodes=flags.FLAGS.certified, progress=False).seats[player]
@@ -111,7 +110,7 @@ def certified(game: str, form, player: int, table: np.ndarray) -> dict:
 
 
 def read(path: pathlib.Path) -> list[dict]:
-    """The runs in a file of lines, or in an archive; the last of equal ones counts."""
+    """The runs in a file of lines, or in an archive; of runs with the same key, the last one."""
     lines = unpack_lines(path) if path.suffix == ".xz" else path.read_text(encoding="utf-8").splitlines()
     return list({key(found): found for found in map(json.loads, lines)}.values())
 
@@ -152,16 +151,16 @@ def _cell(runs: list[dict]) -> str:
 
 
 def define_flags() -> None:
-    """The flags of the command; not at import, as tests import several commands."""
+    """Defines the flags of the command; not at import, because tests import several commands."""
     flags.DEFINE_string("games", ";".join(AGENTS), "Game strings, with semicolons between them.")
     flags.DEFINE_list("opponents", ["equilibrium", "uniform", "NFSP"], "Opponents.")
     flags.DEFINE_list("algorithms", list(LEARNERS), "Learners.")
     flags.DEFINE_integer("episodes", 100_000, "Episodes of each run.", lower_bound=1)
     flags.DEFINE_integer("seeds", 3, "Runs of each learner.", lower_bound=1)
     flags.DEFINE_integer("certified", 20_000, "Episodes of ts.exploit for certified intervals; 0: none.")
-    flags.DEFINE_string("output", "results/exact_learning.jsonl", "Where runs are added.")
+    flags.DEFINE_string("output", "results/exact_learning.jsonl", "The file to which runs are added.")
     flags.DEFINE_string("pack", None, "Where to write the runs of --output as an archive, at the end.")
-    flags.DEFINE_string("stored", None, "Prints the tables of this file and runs nothing.")
+    flags.DEFINE_string("stored", None, "Print the tables of this file and run nothing.")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from tmdp_spiel.openspiel.opponents.episode import Categorical
 
 
 class BlackBox(pyspiel.Bot):
-    """Plays a policy and tells nothing about it."""
+    """Plays a policy without revealing its probabilities."""
 
     def __init__(self, policy, player: int, seed: int):
         super().__init__()
@@ -27,7 +27,7 @@ class BlackBox(pyspiel.Bot):
         return self._player
 
     def restart_at(self, state):
-        """It remembers nothing."""
+        """Does nothing."""
 
     def step(self, state):
         key = state.information_state_string(self._player)
@@ -79,9 +79,9 @@ def main(argv: Sequence[str]) -> None:
 
 if __name__ == "__main__":
     flags.DEFINE_string("game", "leduc_poker", "An OpenSpiel game with information state strings.")
-    flags.DEFINE_enum("opponent", "uniform", ["uniform", "cfr+"], "Whose policy the black box plays.")
-    flags.DEFINE_integer("iterations", 1000, "CFR+ iterations of cfr+.", lower_bound=1)
-    flags.DEFINE_list("episodes", ["10000", "30000", "100000"], "Episodes a player.")
+    flags.DEFINE_enum("opponent", "uniform", ["uniform", "cfr+"], "The policy that the black box plays.")
+    flags.DEFINE_integer("iterations", 1000, "Iterations of cfr+.", lower_bound=1)
+    flags.DEFINE_list("episodes", ["10000", "30000", "100000"], "Episodes per player.")
     flags.DEFINE_bool("memoryless", False, "It is asked at its states; episodes are answers.")
     flags.DEFINE_integer("seeds", 10, "Seeds 0, 1, ...", lower_bound=1)
     app.run(main)

@@ -1,13 +1,13 @@
-"""What a user gets on games that cannot be enumerated: ts.exploit against a uniform opponent, player 0, game by game.
+"""The results of ts.exploit on games that cannot be enumerated, as player 0 against a uniform opponent.
 
     python -m experiments.benchmarks.large_games --seconds=60 --output=runs.jsonl
     python -m experiments.benchmarks.large_games --games="connect_four;pig" --black_box
     python -m experiments.benchmarks.large_games --archive=docs/runs/large_games.jsonl.xz --stored
 
-One JSON line a game is appended to --output; games that it has are not played again. --archive stores all runs with
-a checksum. With --clock=processor the seconds are processor time, of this process and of each of two workers: for
-machines that are shared. --stored prints the table of an archive. Every game runs in a process of its own, so that one
-that crashes or takes too long costs only its row.
+One line of JSON per game is appended to --output; games that it has are not played again. --archive stores all runs
+with a checksum. With --clock=processor the seconds are processor time, of this process and of each of two workers, for
+use on shared machines. --stored prints the table of an archive. Every game runs in a separate process, so that one that
+crashes or takes too long affects only its row.
 """
 
 import contextlib
@@ -88,19 +88,20 @@ _UTILITIES: dict[str, dict] = {
 _TITLES = {HOLD_EM: "no-limit hold'em (fcpa, stacks of 1200)", LIMIT_POKER: "two rounds of limit poker with 52 cards"}
 _PATIENCE = 3.0  # times the seconds; of processor time on a busy machine, many times
 _PATIENCE_PROCESSOR = 30.0
+_TO_START = 600.0  # seconds to import and compile on a busy machine
 
 _SECONDS = flags.DEFINE_float("seconds", 60.0, "For each game.", lower_bound=0.5)
-_GAMES = flags.DEFINE_string("games", None, "Game strings, separated by semicolons; the forty or so if not given.")
-_CLOCK = flags.DEFINE_enum("clock", "wall", ["wall", "processor"], "What --seconds are.")
+_GAMES = flags.DEFINE_string("games", None, "Game strings, separated by semicolons; about forty games if not given.")
+_CLOCK = flags.DEFINE_enum("clock", "wall", ["wall", "processor"], "The clock of --seconds.")
 _BLACK_BOX = flags.DEFINE_bool("black_box", False, "Give the same opponent as a bot.")
 _OUTPUT = flags.DEFINE_string("output", None, "A file of JSON lines; games that it has are not played again.")
-_ARCHIVE = flags.DEFINE_string("archive", None, "Where to store all runs of --output, or with --stored their place.")
+_ARCHIVE = flags.DEFINE_string("archive", None, "Where to store all runs of --output; with --stored, the file to read.")
 _STORED = flags.DEFINE_bool("stored", False, "Print the table of --archive, and play nothing.")
 
 
 @contextlib.contextmanager
 def processor_time():
-    """Lets exploit count its own processor time, and that of its workers, in place of the time on the wall."""
+    """Makes exploit count its own processor time, and that of its workers, instead of wall time."""
     raced = functools.partial(large_game.respond_with_portfolio, clock="processor")
     with (
         mock.patch.object(time, "perf_counter", time.process_time),
@@ -141,12 +142,12 @@ def measure(name: str, seconds: float, clock: str, black_box: bool) -> dict:
 
 
 def in_a_process(name: str, seconds: float, clock: str, black_box: bool, context) -> dict:
-    """The run in a process of its own, which may start others; the reason instead if it fails."""
+    """The run in a separate process, which may start others; the reason if it fails."""
     receiving, sending = context.Pipe(duplex=False)
     process = context.Process(target=_send, args=(sending, name, seconds, clock, black_box))
     process.start()
     sending.close()
-    patience = (_PATIENCE if clock == "wall" else _PATIENCE_PROCESSOR) * seconds + 120
+    patience = (_PATIENCE if clock == "wall" else _PATIENCE_PROCESSOR) * seconds + _TO_START
     try:
         if not receiving.poll(patience):
             return {"game": name, "black_box": black_box, "failed": f"no answer within {patience:g} s"}
@@ -169,7 +170,7 @@ def _send(sending, *arguments) -> None:
 
 # The table ----------------------------------------------------------------------------------------------------------
 
-HEADER = ["game", "utilities", "wins at least", "aim", "won on average", "no more than", "episodes", "the response"]
+HEADER = ["game", "utilities", "wins at least", "aim", "won on average", "at most", "episodes", "the response"]
 
 
 def table(runs: list[dict]) -> str:
@@ -207,12 +208,12 @@ def _winner(run: dict) -> str:
 
 
 def read(path: pathlib.Path) -> list[dict]:
-    """The runs of a file of JSON lines; none if it is not there."""
+    """The runs in a file of JSON lines; none if it does not exist."""
     return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
 
 
 def store(runs: list[dict], path: pathlib.Path) -> None:
-    """Writes an archive: a checksum, then a line a run."""
+    """Writes an archive: a checksum, then one line per run."""
     body = "".join(json.dumps(run) + "\n" for run in runs)
     checksum = hashlib.sha256(body.encode()).hexdigest()
     path.write_bytes(lzma.compress(f"{checksum}\n{body}".encode()))
@@ -223,9 +224,9 @@ def stored(path: pathlib.Path) -> list[dict]:
     try:
         checksum, _, body = lzma.decompress(path.read_bytes()).decode().partition("\n")
     except (OSError, lzma.LZMAError) as error:
-        raise Stopped(f"{path} is no archive: {error}") from None
+        raise Stopped(f"{path} is not an archive: {error}") from None
     if hashlib.sha256(body.encode()).hexdigest() != checksum:
-        raise Stopped(f"{path} was altered: its checksum does not fit")
+        raise Stopped(f"{path} was altered: its checksum does not match")
     return [json.loads(line) for line in body.splitlines()]
 
 

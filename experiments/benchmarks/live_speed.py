@@ -1,10 +1,10 @@
-"""How fast live play is: episodes a second of a learner on a lazy tree, beside a bare loop that learns nothing.
+"""The speed of live play: episodes per second of a learner on a lazy tree, compared with a loop without learning.
 
     python -m experiments.benchmarks.live_speed
     python -m experiments.benchmarks.live_speed --games=phantom_ttt --learners=UCT,BettingUCRL --seconds=10
 
-The bare loop plays the same game through pyspiel, in Python, with all moves at random. The learner plays against a
-uniform opponent. Both are given the same processor time; a learner's rate includes the growth of its tree from nothing.
+The loop plays the same game through pyspiel, in Python, with random moves. The learner plays against a uniform
+opponent. Both get the same processor time; a learner's rate includes the growth of its tree, which is empty at first.
 """
 
 import random
@@ -34,7 +34,7 @@ _SECONDS = flags.DEFINE_float("seconds", 5.0, "Processor time for each figure.",
 
 
 def bare_rate(game: pyspiel.Game, seconds: float) -> float:
-    """Episodes a second of random play."""
+    """Episodes per second of random play."""
     rng, episodes, start = random.Random(0), 0, time.process_time()
     while time.process_time() - start < seconds:
         state = game.new_initial_state()
@@ -56,7 +56,7 @@ def new_learner(name: str, tree: ts.InfostateTree) -> PathLearner:
 
 
 def live_rate(game: pyspiel.Game, name: str, seconds: float) -> tuple[float, int]:
-    """Episodes a second of a learner, and the states that it met."""
+    """Episodes per second of a learner, and the number of states that it visited."""
     warm = ts.LiveGame("kuhn", 0, ts.uniform(ts.load_game("kuhn")))
     warm.play(new_learner(name, warm.tree), 50)
     table = ts.LiveGame(game, 0, ts.uniform(game))

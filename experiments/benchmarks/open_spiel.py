@@ -30,7 +30,7 @@ _STEPPED = ("UCBT", "LUCBT")
 
 
 def median_seconds(run: Callable[[], object], repeats: int) -> float:
-    """The median processor time of a call, after one that is not counted (compilation, caches)."""
+    """The median processor time of a call, after a first call that is not counted (compilation, caches)."""
     run()
     times = []
     for _ in range(repeats):
@@ -50,7 +50,7 @@ def print_section(title: str, ours: tuple[str, float], others: dict[str, float])
 
 
 def best_responses(game: pyspiel.Game, repeats: int) -> None:
-    """A best response of player 0 to the uniform opponent; OpenSpiel's are timed with what each has to set up again."""
+    """A best response of player 0 to the uniform opponent; OpenSpiel's times include what each call must set up."""
     opponent = ts.uniform(game)
     uniform = pyspiel.UniformRandomPolicy(game)  # the C++ solvers do not keep it alive
     root = game.new_initial_state()
@@ -94,7 +94,7 @@ def _count_histories_with_strings(state: pyspiel.State) -> int:
 
 
 def building(game: pyspiel.Game, repeats: int) -> None:
-    """build_tree against plain traversals of the same game in Python."""
+    """build_tree compared with plain traversals of the same game in Python."""
     opponent = ts.uniform(game)
     print_section(
         f"Building the tree of player 0 ({_count_histories(game.new_initial_state()):,} histories)",
@@ -109,7 +109,7 @@ def building(game: pyspiel.Game, repeats: int) -> None:
 
 
 def episode_seconds(learner: ts.Learner, mdp: ts.TreeMDP, episodes: int, repeats: int) -> float:
-    """The median processor time of an episode in the compiled loop, exact regret included, after as many to warm up."""
+    """The median processor time of an episode in the compiled loop, with exact regret, after as many for warm-up."""
     measure_at = episodes * np.arange(1, repeats + 2)
     trace = ts.run(learner, mdp, int(measure_at[-1]), measure_at=measure_at, rng=0, piece=episodes, progress=False)
     if trace.playing is None:
@@ -184,7 +184,7 @@ def outcome_sampling(name: str, repeats: int) -> None:
 
 
 def growth(repeats: int) -> None:
-    """Cost of an episode on random trees of growing size: with what the policy reaches, not with the tree."""
+    """The cost of an episode on random trees of growing size depends on what the policy reaches, not on the tree."""
     print("\nAn episode of UCB-T on random trees of growing size")
     print(f"  {'states':>10}{'reached':>10}{'incremental':>16}{'plain pass':>16}{'ratio':>10}")
     for states in (100, 1_000, 10_000, 100_000):

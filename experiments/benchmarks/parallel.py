@@ -1,17 +1,16 @@
-"""What many episodes at once gain against slow opponents.
+"""The speed-up of playing many episodes at once against slow opponents.
 
     python -m experiments.benchmarks.parallel
     python -m experiments.benchmarks.parallel --stretches=3 --simulations=1000
 
-First, an opponent that sleeps for 5 ms at every move: episodes a second with 64 in flight on 64 threads, beside one at
-a time. Then a search (MCTS on connect_four) that keeps a core busy, in one process and in two, in stretches that take
-turns, because the machine may have other work. Three figures, of which the last does not depend on that work (Linux
-only):
+First, an opponent that sleeps for 5 ms at every move: episodes per second with 64 in flight on 64 threads, and one at a
+time. Then a search (MCTS on connect_four) that keeps a core busy, alternately in one process and in two, because the
+machine may be busy. Three figures are printed; the last one does not depend on the load of the machine (Linux only):
 
-- the ratio of episodes a second, the median over the stretches and the best;
+- the ratio of episodes per second, the median over the stretches and the best;
 - the share of the time in which fewer episodes waited for an answer than there were processes;
-- what two cores of one's own would give: 2 a / (b + p) less that share, a and b being the processor seconds of the
-  workers for an episode in one process and in two, p those of the process that asks them.
+- an estimate for two free cores: 2 a / (b + p) minus that share, where a and b are the processor seconds of the workers
+  per episode in one process and in two, and p those of the process that queries them.
 """
 
 import concurrent.futures
@@ -36,7 +35,7 @@ _SECONDS_A_MOVE = 0.005
 
 
 class Sleeper:
-    """Takes its time, then the first action."""
+    """Sleeps, then plays the first action."""
 
     def step(self, state: pyspiel.State) -> int:
         time.sleep(_SECONDS_A_MOVE)
@@ -56,7 +55,7 @@ class Searching:
 
 
 class Watched(ExecutorOpponents):
-    """Knows how long there was less to do than there are processes, and the processor time of these."""
+    """Measures how long there were fewer tasks than processes, and the processor time of the processes."""
 
     def __init__(self, processes: int, make_opponent):
         super().__init__(processes, make_opponent=make_opponent)
@@ -70,7 +69,7 @@ class Watched(ExecutorOpponents):
 
     @property
     def processor_seconds(self) -> float:
-        """Of the workers so far; not a number where the system does not say."""
+        """The processor time of the workers so far; NaN if the system does not provide it."""
         ticks = 0
         for process in self._executor._processes:
             try:
@@ -82,7 +81,7 @@ class Watched(ExecutorOpponents):
 
 
 def sleeping_rate(game: str, in_flight: int, episodes: int) -> float:
-    """Episodes a second against the opponent that sleeps."""
+    """Episodes per second against the opponent that sleeps."""
     rounds = None
     if in_flight > 1:
         make = lambda: concurrent.futures.ThreadPoolExecutor(in_flight)  # noqa: E731
@@ -98,7 +97,7 @@ def sleeping_rate(game: str, in_flight: int, episodes: int) -> float:
 
 
 class Stretches:
-    """A learner against the search in the given number of processes: plays stretch after stretch, and counts."""
+    """A learner against the search in the given number of processes; counts the episodes of each stretch."""
 
     def __init__(self, processes: int, simulations: int):
         self._rounds = Watched(processes, Searching(simulations))

@@ -1,10 +1,10 @@
-"""What a user would pick instead: responses by OpenSpiel's agents and by our learners, one table.
+"""Compares responses by OpenSpiel's agents with those by our learners, in one table.
 
     python -m experiments.benchmarks.responders
     python -m experiments.benchmarks.responders --problems=leduc --algorithms=OpenSpielDQNAdam,UCT --runs=2
 
-Every responder gets the same opponent, then the same episodes, then the same processor time. Every run is saved as it
-ends; started again, the command continues with the runs that are missing. DQN needs torch: pip install
+Every responder gets the same opponent, and the same number of episodes or the same processor time. Every run is saved
+when it ends; if the command is started again, it continues with the missing runs. DQN needs torch: pip install
 'tmdp-spiel[torch]'.
 
 - OpenSpielDQN: as OpenSpiel's examples/rl_response.py sets it, in pytorch; OpenSpielDQNAdam: with Adam instead of SGD.
@@ -12,10 +12,14 @@ ends; started again, the command continues with the runs that are missing. DQN n
 - OpenSpielISMCTS: information-set Monte Carlo tree search (MCTS where information is perfect). It knows the rules and
   replans at every move, for an opponent who searches as it does and rolls out at random; it learns nothing from
   episodes. Only games that can resample a state from what a player knows.
-- Our learners, at the paper's constants where it has any, else their defaults: compiled on the enumerated tree where
-  there is one, else live on a lazy tree.
+- OurNetwork, OurSearch, OurPortfolio: the responders of ts.exploit for large games. The network learns by playing; the
+  search (1,000 simulations a move) knows the rules and the opponent's policy and learns nothing from episodes; the
+  portfolio races both and the tree, within processor time only.
+- Our learners, with the paper's constants if there are any, otherwise their defaults: compiled on the enumerated tree
+if
+  there is one, otherwise live on a lazy tree.
 
-A response is valued exactly where the tree is enumerated, else on fresh episodes.
+A response is evaluated exactly if the tree is enumerated, otherwise on fresh episodes.
 """
 
 import collections
@@ -39,7 +43,7 @@ from tmdp_spiel.openspiel.rl_agents import IN_TORCH, dqn_in_torch
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """A game for player 0, what the others are fixed at, and after how many episodes responses are valued."""
+    """A game for player 0, the fixed opponents, and the numbers of episodes after which responses are evaluated."""
 
     game: str
     opponent: str = "uniform"
@@ -61,15 +65,17 @@ PROBLEMS = {
 }
 _PROBLEMS = flags.DEFINE_list("problems", None, "Problems whose names begin like any of these; all if not given.")
 _RUNS = flags.DEFINE_integer("runs", 5, "Runs of each responder.", lower_bound=1)
-_EPISODES = flags.DEFINE_list("episodes", None, "When responses are valued; if not given, as the problem has it.")
-_SECONDS = flags.DEFINE_float("seconds", 10.0, "Processor time after which they are valued.", lower_bound=0.0)
-_MEASURED = flags.DEFINE_integer("measured", 2_000, "Fresh episodes that value a response.", lower_bound=2)
+_EPISODES = flags.DEFINE_list(
+    "episodes", None, "Episodes after which responses are evaluated; those of the problem if not given."
+)
+_SECONDS = flags.DEFINE_float("seconds", 10.0, "Processor time after which they are evaluated.", lower_bound=0.0)
+_MEASURED = flags.DEFINE_integer("measured", 2_000, "Fresh episodes to evaluate a response.", lower_bound=2)
 _ALGORITHMS = sweep_flags.define_choice("algorithms", tuple(RESPONDERS), "Responders")
 flags.adopt_module_key_flags(sweep_flags)
 
 
 def can_respond(problem: Problem, name: str) -> bool:
-    """Whether that responder can play that game at all."""
+    """Whether the responder can play the game."""
     if name in NOT_GROWN:
         return problem.enumerated
     return name not in SEARCH or problem.game in ("leduc", "connect_four")  # the others cannot resample
@@ -98,7 +104,7 @@ def runs_of(problem: Problem, name: str) -> list[Configuration]:
 
 
 def table(results: dict[str, list[Result[Responding]]], mark: str, title: str) -> str | None:
-    """A row a problem: the mean over the runs, and its standard error; the largest mean is bold."""
+    """One row per problem: the mean over the runs, and its standard error; the largest mean is bold."""
     rows = []
     for name, found in results.items():
         values = collections.defaultdict(list)

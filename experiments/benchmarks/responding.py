@@ -16,7 +16,11 @@ from experiments.sweep import run
 from experiments.sweep.configuration import Configuration, Problem
 from experiments.sweep.result import Environment, Responding, Result, Value
 from tmdp_spiel.algorithms.catalogue import find_algorithm
-from tmdp_spiel.exploit.known_opponent import KnownOpponent
+from tmdp_spiel.exploit.environments import KnownOpponent
+from tmdp_spiel.exploit.responders.network import NetworkBot, NetworkLearner
+from tmdp_spiel.exploit.responders.opponent_model import OpponentModel
+from tmdp_spiel.exploit.responders.search import SearchBot, SearchConfig
+from tmdp_spiel.exploit.responders.value_network import compile_network
 from tmdp_spiel.openspiel.histories import one_history_per_infostate
 from tmdp_spiel.openspiel.opponents.episode import Episode
 from tmdp_spiel.openspiel.opponents.live import LiveOpponents
@@ -26,9 +30,10 @@ from tmdp_spiel.trees.lazy_tree import LazyTree
 
 PLAYER = 0
 SEARCH = {"OpenSpielISMCTS": {"simulations": 1000, "uct_c": 2.0}}
-LEARNERS: dict[str, dict] = {"UCT": {}, "UCBT": {}, "BettingUCRL": {}, "PSRL": {"lazy": True}, "BalancedLevels": {}}
+LEARNERS: dict[str, dict] = {"UCT": {}, "UCBT": {}, "BettingUCRL": {}, "PSRL": {"lazy": True}, "ThompsonTree": {}}
 NOT_GROWN = tuple(name for name in LEARNERS if not find_algorithm(name).grows)
-RESPONDERS: dict[str, dict] = {**AGENTS, **SEARCH, **LEARNERS}
+OUR_SEARCH = {"OurSearch": {"simulations": 1000}}
+RESPONDERS: dict[str, dict] = {**AGENTS, **SEARCH, **LEARNERS, **OUR_SEARCH, "OurNetwork": {}, "OurPortfolio": {}}
 _ENOUGH = 1_000_000  # episodes, in place of the processor time, where the tree is enumerated
 _PATIENCE = 12  # times the processor time; a run then ends
 _SECONDS_A_PIECE = 0.1
@@ -40,9 +45,9 @@ _SEARCHED_EPISODES = 100  # a search is slow to value
 
 @dataclasses.dataclass(frozen=True)
 class Valuation:
-    """When and how responses are valued; stored among the hyper-parameters of a run.
+    """When and how responses are evaluated; stored among the hyper-parameters of a run.
 
-    enumerated: exactly, on the enumerated tree; else on `measured` fresh episodes. marks: after how many episodes.
+    enumerated: exactly, on the enumerated tree; otherwise on `measured` fresh episodes. marks: after how many episodes.
     """
 
     enumerated: bool
@@ -51,14 +56,14 @@ class Valuation:
 
     @classmethod
     def split(cls, hyper_parameters: dict[str, typing.Any]) -> tuple["Valuation", dict[str, typing.Any]]:
-        """The valuation, and the responder's own hyper-parameters."""
+        """The evaluation settings, and the responder's own hyper-parameters."""
         names = {field.name for field in dataclasses.fields(cls)}
         own = {name: value for name, value in hyper_parameters.items() if name not in names}
         return cls(**{name: hyper_parameters[name] for name in names}), own
 
 
 class Setting:
-    """A game and who else sits there; the Tree MDP where it can be enumerated, else None."""
+    """A game and the other players; its Tree MDP if it can be enumerated, otherwise None."""
 
     def __init__(self, problem: Problem, enumerated: bool):
         self.game = ts.load_game(problem.game)
@@ -77,7 +82,7 @@ class Setting:
         return one_history_per_infostate(self.known.tree, self.game)
 
     def exact(self, act) -> float:
-        """What act, a function from a state to an action, wins; asked only where it comes to."""
+        """What `act`, a function from a state to an action, wins; it is called only at states that it reaches."""
         tree = self.known.tree
         plan, taken = np.zeros(tree.num_states, PLAN_DTYPE), np.zeros(tree.num_sequences + 1, bool)
         taken[tree.root] = True
@@ -88,7 +93,7 @@ class Setting:
         return self.known.value(plan)
 
     def won(self, act, seed: int, episodes: int) -> list[float]:
-        """What act won in the given number of episodes."""
+        """What `act` won in the given number of episodes."""
         opponents, draw = LiveOpponents(self.game, PLAYER, self.opponent), random.Random(seed).random
         utilities = []
         for _ in range(episodes):
@@ -162,7 +167,7 @@ class Search:
             self._bot = pyspiel.ISMCTSBot(seed, evaluator, c, simulations, -1, best)
 
     def play(self, number: int) -> None:
-        """Nothing is learned."""
+        """Does nothing."""
 
     def value(self, seed: int, episodes: int) -> tuple[float, float]:
         if self._setting.mdp is not None:  # one search a state: unbiased, as no state comes twice in an episode
@@ -171,7 +176,7 @@ class Search:
 
 
 class Learner:
-    """One of ours."""
+    """One of our learners."""
 
     def __init__(self, setting: Setting, name: str, seed: int, hyper_parameters: dict):
         self._setting, mdp = setting, setting.mdp
@@ -195,8 +200,76 @@ class Learner:
         return _mean_and_error(tree.min_utility + tree.utility_range * returns)
 
 
+class _Response:
+    """A response that is a bot or a policy, and how it is valued."""
+
+    def __init__(self, setting: Setting, seed: int):
+        self._setting, self._seed = setting, seed
+
+    def _value(self, response, seed: int, episodes: int) -> tuple[float, float]:
+        act = response.step if hasattr(response, "step") else self._most_probable(response)
+        if self._setting.mdp is not None:
+            return self._setting.exact(act), 0.0
+        return _mean_and_error(self._setting.won(act, seed, episodes))
+
+    def _most_probable(self, policy):
+        return lambda state: max(policy.action_probabilities(state, PLAYER).items(), key=lambda each: each[1])[0]
+
+
+class Network(_Response):
+    """Our network responder."""
+
+    def __init__(self, setting: Setting, name: str, seed: int, hyper_parameters: dict):
+        super().__init__(setting, seed)
+        self._learner = NetworkLearner(setting.game, PLAYER, setting.opponent, seed, **hyper_parameters)
+
+    def play(self, number: int) -> None:
+        self._learner.learn(episodes=number)
+
+    def value(self, seed: int, episodes: int) -> tuple[float, float]:
+        return self._value(NetworkBot(self._learner.response(), self._setting.game), seed, episodes)
+
+
+class FixedOpponentSearch(_Response):
+    """Our search, which knows the rules and the opponent's policy, and learns nothing from episodes."""
+
+    def __init__(self, setting: Setting, name: str, seed: int, hyper_parameters: dict):
+        super().__init__(setting, seed)
+        others = {player: setting.opponent for player in range(setting.game.num_players()) if player != PLAYER}
+        model = OpponentModel(setting.game, PLAYER, others)
+        self._bot = SearchBot(setting.game, PLAYER, model, SearchConfig("search", **hyper_parameters), seed)
+
+    def value(self, seed: int, episodes: int) -> tuple[float, float]:
+        return self._value(self._bot, seed, min(episodes, _SEARCHED_EPISODES))
+
+
+class Portfolio(_Response):
+    """Our race of responders, with a budget of processor time, of which its certificate takes a part."""
+
+    def __init__(self, setting: Setting, name: str, seed: int, hyper_parameters: dict):
+        super().__init__(setting, seed)
+
+    def respond(self, seconds: float, seed: int, episodes: int) -> tuple[tuple[float, float], int]:
+        """The value and its error, and the episodes of all candidates and of the certificate."""
+        found = ts.respond_with_portfolio(
+            self._setting.game,
+            self._setting.opponent,
+            player=PLAYER,
+            seconds=seconds,
+            seed=self._seed,
+            processes=1,
+            clock="processor",
+            progress=False,
+        )
+        if found.response is None:
+            raise ValueError(f"no candidate finished an episode in {seconds:g} s")
+        played = found.episodes + sum(len(each.returns) for each in found.candidates)
+        return self._value(found.response, seed, episodes), played
+
+
 def _kind_of(name: str):
-    return Agent if name in AGENTS else Search if name in SEARCH else Learner
+    kinds: dict[str, typing.Any] = {"OurNetwork": Network, "OurSearch": FixedOpponentSearch, "OurPortfolio": Portfolio}
+    return kinds.get(name) or (Agent if name in AGENTS else Search if name in SEARCH else Learner)
 
 
 @functools.cache
@@ -206,12 +279,14 @@ def _warm_up(name: str, enumerated: bool) -> None:
 
 
 def perform(asked: Configuration) -> Result[Responding]:
-    """One run: a response, valued after the given numbers of episodes and after the given processor time."""
+    """One run: a response, evaluated after the given numbers of episodes and after the given processor time."""
     logging.set_verbosity(logging.WARNING)  # OpenSpiel announces every environment
     valuation, hyper_parameters = Valuation.split(asked.hyper_parameters)
     setting = _setting(asked.problem, valuation.enumerated)
     if asked.algorithm in LEARNERS:
         _warm_up(asked.algorithm, valuation.enumerated)
+    elif asked.algorithm == "OurNetwork":
+        compile_network()
     start = time.perf_counter()
     responder = _kind_of(asked.algorithm)(setting, asked.algorithm, asked.seed, hyper_parameters)
     values, processor = _valued(responder, asked, valuation)
@@ -223,9 +298,13 @@ def perform(asked: Configuration) -> Result[Responding]:
 
 
 def _valued(responder, asked: Configuration, valuation: Valuation) -> tuple[dict[str, Value], float]:
-    """The values by the number of episodes, and in the end by processor time; and the processor time of learning."""
+    """The values by number of episodes, and at the end by processor time; and the processor time of learning."""
     seed, limit, marks = asked.seed + 1_000_000, asked.seconds or 0.0, valuation.marks
-    if asked.algorithm in SEARCH:
+    if isinstance(responder, Portfolio):
+        start = time.process_time()
+        (mean, error), played = responder.respond(limit, seed, valuation.measured)
+        return {"seconds": Value(mean, error, played)}, time.process_time() - start
+    if asked.algorithm in (*SEARCH, *OUR_SEARCH):
         start = time.process_time()
         mean, error = responder.value(seed, valuation.measured)
         value, spent = Value(mean, error, 0), time.process_time() - start

@@ -1,4 +1,4 @@
-r"""Trains a small agent with one of OpenSpiel's algorithms in self-play, and writes it as agents_table reads it.
+r"""Trains a small agent with one of OpenSpiel's algorithms in self-play, and writes it in the format of agents_table.
 
   python -m experiments.benchmarks.train_agents --algorithm=nfsp --game=phantom_ttt --seconds=60 --output=my_nfsp.npz
 
@@ -66,7 +66,7 @@ def train(environment: rl_environment.Environment, agents: list, seconds: float)
 
 
 def layers(network, player: int) -> dict[str, np.ndarray]:
-    """The linear layers of a network, by the names that agents_table reads."""
+    """The linear layers of a network, by the names that agents_table expects."""
     arrays = [value.detach().cpu().numpy().astype(np.float16) for value in network.state_dict().values()]
     named = {f"weight_{player}_{i}": weight for i, weight in enumerate(arrays[::2])}
     return named | {f"bias_{player}_{i}": bias for i, bias in enumerate(arrays[1::2])}

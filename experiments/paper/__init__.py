@@ -1,1 +1,1 @@
-"""The paper's experiments: settings and claims as data, the flags that choose among them, tables and figures."""
+"""The paper's experiments: settings and claims as data, the flags that select them, tables and figures."""

@@ -1,4 +1,4 @@
-"""The paper's eight panels in one figure, and each alone."""
+"""The paper's eight panels in one figure, and each panel separately."""
 
 import pathlib
 
@@ -16,7 +16,7 @@ _AXES = {"value_gap": "value gap", "regret": "regret"}
 
 @plotting.styled
 def draw_all(panels: list[tuple[settings.Panel, dict[str, Curve]]], directory, name: str) -> list[pathlib.Path]:
-    """Writes the figure, of that name, and its panels as PNG and PDF; a row of four for each measure.
+    """Writes the figure with this name and its panels as PNG and PDF; a row of four for each measure.
 
     panels: with their curves. Returns the paths of the PNGs.
     """
@@ -43,7 +43,7 @@ def draw_all(panels: list[tuple[settings.Panel, dict[str, Curve]]], directory, n
 
 
 def scale_of(panels: list[tuple[settings.Panel, dict[str, Curve]]]) -> str:
-    """How large the runs of a figure are, in words; smaller ones than the paper's are said to be so."""
+    """The size of the runs of a figure, in words; mentions it if they are smaller than the paper's."""
     small, parts = False, []
     for game in dict.fromkeys(panel.game for panel, found in panels if found):
         curves = [curve for panel, found in panels if panel.game == game for curve in found.values()]

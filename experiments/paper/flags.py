@@ -1,4 +1,4 @@
-"""The flags of the paper's experiments: how much of them, which learning curves, which stopping times."""
+"""The flags of the paper's experiments: their scale, and which learning curves and stopping times to run."""
 
 import dataclasses
 import sys
@@ -15,10 +15,10 @@ from tmdp_spiel.algorithms.learner import Learner
 from tmdp_spiel.openspiel.load_game import GAME_STRINGS
 
 _SCALE = flags.DEFINE_string(
-    "scale", "full", f"How much of it: {', '.join(settings.SCALES)}, or a number in (0, 1], the fraction of full."
+    "scale", "full", f"The scale: {', '.join(settings.SCALES)}, or a number in (0, 1], the fraction of full."
 )
 _RUNS = flags.DEFINE_integer(
-    "runs", None, "Runs of each setting, with seeds 0, 1, ...; as the scale says if not given.", 1
+    "runs", None, "Runs of each setting, with seeds 0, 1, ...; as for the scale if not given.", 1
 )
 
 
@@ -48,12 +48,12 @@ def _scale() -> settings.Scale:
 # Learning curves ----------------------------------------------------------------------------------------------------
 
 _GAMES = sweep_flags.define_choice("games", tuple(settings.LEFT_OUT), "Games of the learning curves")
-_PLAYERS = sweep_flags.define_choice("players", PLAYERS, "Players that learn in them")
+_PLAYERS = sweep_flags.define_choice("players", PLAYERS, "Learning players")
 _EPISODES = flags.DEFINE_integer(
-    "episodes", None, "Episodes of each learning curve; as the scale says if not given.", lower_bound=1
+    "episodes", None, "Episodes of each learning curve; as for the scale if not given.", lower_bound=1
 )
 _ALGORITHMS = sweep_flags.define_choice(
-    "algorithms", tuple(catalogue()), "Learners of the curves, those of each panel if not given", None
+    "algorithms", tuple(catalogue()), "Learners of the curves; those of each panel if not given", None
 )
 
 
@@ -66,7 +66,7 @@ class PanelRuns:
 
 
 def panels(measures: set[Measure]) -> list[PanelRuns]:
-    """The panels that the flags ask for; says what is left out, and why."""
+    """The panels selected by the flags; prints what is left out, and why."""
     chosen: list[PanelRuns] = []
     left_out: dict[tuple[str, str], str] = {}
     for panel in settings.PANELS:
@@ -88,12 +88,12 @@ def panels(measures: set[Measure]) -> list[PanelRuns]:
 
 
 def configurations(chosen: list[PanelRuns]) -> list[Configuration]:
-    """All runs of the panels. A run that several panels show occurs once for each."""
+    """All runs of the panels. A run in several panels occurs once for each."""
     return [each for panel in chosen for runs in panel.runs.values() for each in runs]
 
 
 def _runs(game: str, player: int, algorithm: str) -> list[Configuration]:
-    size = _scale().curves[game]
+    size, first = _scale().curves[game], settings.FIRST_SEED.get(algorithm, 0)
     return [
         configuration(
             "learning",
@@ -106,7 +106,7 @@ def _runs(game: str, player: int, algorithm: str) -> list[Configuration]:
             iterations=sweep_flags.iterations(),
             per_decade=settings.PER_DECADE.get(game, 10),
         )
-        for seed in range(_RUNS.value or size.runs)
+        for seed in range(first, first + (_RUNS.value or size.runs))
     ]
 
 
@@ -118,22 +118,22 @@ _CAN_STOP = tuple(
     if learner.stopped is not Learner.stopped and {"epsilon", "delta"} <= hyper_parameters_of(name).keys()
 )
 _STOPPING_ALGORITHMS = sweep_flags.define_choice(
-    "stopping_algorithms", _CAN_STOP, "Learners that stop", settings.STOPPING_ALGORITHMS
+    "stopping_algorithms", _CAN_STOP, "Learners with a stopping rule", settings.STOPPING_ALGORITHMS
 )
 _STOPPING_GAMES = sweep_flags.define_choice(
-    "stopping_games", tuple(GAME_STRINGS), "Games of the stopping times, as the scale says if not given", None
+    "stopping_games", tuple(GAME_STRINGS), "Games of the stopping times; as for the scale if not given", None
 )
 _UNIONS = sweep_flags.define_choice(
     "unions", (*settings.UNIONS, settings.BEST_UNION), "Union bounds of the learners that have a choice"
 )
-_TOLERANCES = flags.DEFINE_list("tolerances", None, "Values of epsilon = delta; as the scale says if not given.")
+_TOLERANCES = flags.DEFINE_list("tolerances", None, "Values of epsilon = delta; as for the scale if not given.")
 _GIVE_UP_AFTER = flags.DEFINE_integer(
     "give_up_after",
     None,
-    "Episodes after which any run is given up, its row says so; if not given, only those that would take hours.",
+    "Episodes after which any run is given up, as noted in its row; if not given, only runs that would take hours are.",
     1,
 )
-_REFERENCE = flags.DEFINE_bool("reference", True, "The asymptotic reference as a row, where it can be computed.")
+_REFERENCE = flags.DEFINE_bool("reference", True, "Show the asymptotic reference as a row, if it can be computed.")
 
 
 def _are_tolerances(chosen) -> bool:
@@ -147,7 +147,7 @@ flags.register_validator("tolerances", _are_tolerances, "each must be a number s
 
 
 def stopping() -> tuple[list[Configuration], list[Configuration]]:
-    """Every run, once per union where the learner has a choice, and the reference: what is done, what is refused."""
+    """Every run, once per union if the learner has a choice, and the reference: those to do, and those refused."""
     size = _scale().stopping
     tolerances = size.tolerances if _TOLERANCES.value is None else [float(each) for each in _TOLERANCES.value]
     problems = [
@@ -181,7 +181,7 @@ def stopping() -> tuple[list[Configuration], list[Configuration]]:
 
 
 def _unions(algorithm: str, game: str) -> list[dict[str, str]]:
-    """The unions as settings: the printed one only where the paper has figures, unless no other was asked for."""
+    """The unions as settings: the printed one only if the paper has figures, unless it is the only one selected."""
     if "union" not in hyper_parameters_of(algorithm):
         return [{}]
     chosen = [each for each in _UNIONS.value if each != "paper" or game in settings.GAMES_OF_THE_PAPER]

@@ -26,13 +26,13 @@ class Verdict:
 
 
 def compare(smaller: dict[int, float], larger: dict[int, float]) -> Verdict:
-    """Paired by seed: is `larger` larger than `smaller`?"""
+    """Tests, paired by seed, whether `larger` is larger than `smaller`."""
     seeds = sorted(smaller.keys() & larger.keys())
     return judge(np.array([larger[seed] - smaller[seed] for seed in seeds]))
 
 
 def compare_leads(small_game: tuple[dict, dict], large_game: tuple[dict, dict]) -> Verdict:
-    """Is the ratio larger / smaller greater on the large game? Each game: (smaller, larger), values by seed."""
+    """Tests whether the ratio larger / smaller is greater on the large game; each game: (smaller, larger) by seed."""
     seeds = sorted(set.intersection(*(set(each) for each in (*small_game, *large_game))))
     leads = [
         np.log([larger[seed] for seed in seeds]) - np.log([smaller[seed] for seed in seeds])
@@ -48,10 +48,10 @@ def judge(differences: np.ndarray) -> Verdict:
 
 
 def sign_flip_p(differences: np.ndarray) -> float:
-    """The sign-flip permutation test (Fisher): if neither were larger, every sign of every difference is as likely.
+    """The sign-flip permutation test (Fisher): if neither is larger, both signs of every difference are equally likely.
 
-    The share of the sign patterns with a sum at least as far from zero as the one seen; exact for few runs, else
-    estimated from patterns drawn with a fixed seed, the one seen among them.
+    It returns the share of the sign patterns whose sum is at least as far from zero as the observed one. This is exact
+    for few runs, and otherwise estimated from patterns drawn with a fixed seed, including the observed one.
     """
     runs = len(differences)
     if runs <= _EXACT_RUNS:

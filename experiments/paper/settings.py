@@ -1,6 +1,6 @@
 """The paper's experiments as data: panels, constants, stopping times, sizes.
 
-A new algorithm takes part in a panel once its name stands in its tuple; --algorithms runs any by name.
+To add an algorithm to a panel, add its name to the panel's tuple; --algorithms runs any algorithm by name.
 """
 
 import dataclasses
@@ -8,8 +8,8 @@ import typing
 
 from experiments.sweep.result import Measure
 
-# The eight panels of the paper's figure: the paper's algorithms first, then those it does not show.
-_DEFAULT = "BalancedLevels"
+# The eight panels of the paper's figure: the paper's algorithms first, then additional ones.
+_DEFAULT = "ThompsonTree"
 _OURS = ("BettingUCRL", _DEFAULT)
 _LEDUC_GAP = ("LUCBT", "BPIUCRL", "MDPGapE", "LUCBTUniform", "UCBT", "UCT", "MVP", "PSRL", *_OURS)
 _RBT_GAP = ("LUCBT", "UCBT", "UCT", "OutcomeSamplingMCCFR", "OPF", "BPIUCRL", "MDPGapE", "MVP", "PSRL", *_OURS)
@@ -34,16 +34,19 @@ PANELS = (
     *(Panel("gh"[player], "regret", "rbt", player, _REGRET) for player in (0, 1)),
 )
 
-# What a panel leaves out unless it is asked for by name, and why.
+# What a panel leaves out unless it is selected by name, and why.
 LEFT_OUT = {
-    "leduc": {"LUCBTUniform": "an episode costs a pass over the tree for each distinct count, 0.6 ms and growing"},
+    "leduc": {"LUCBTUniform": "an episode takes a pass over the tree for each distinct count, 0.6 ms and growing"},
     "rbt": {},
 }
 
-# How often a run is measured while its episodes grow tenfold, if not as usual.
+# Measurements per tenfold increase of the episodes, if not the usual number.
 PER_DECADE = {"rbt": 5}  # measuring takes a second there
 
-# The paper's constants, by game and where they differ by player.
+# The first seed of a learning curve, where it is not 0: seeds that had no part in tuning or in earlier reports.
+FIRST_SEED = {"ThompsonTree": 40_000}
+
+# The paper's constants by game and, where they differ, by player.
 _Constants: typing.TypeAlias = dict[str, dict[str, typing.Any]]
 _KUHN: _Constants = {
     "LUCBT": {"c": 0.1},
@@ -62,7 +65,7 @@ _BY_GAME: dict[str, tuple[_Constants, _Constants]] = {
     "leduc": (_LEDUC, _LEDUC),
     "rbt": (_RBT, _RBT),
 }
-# On every game: the simple bound, and so small an epsilon that the learners that can stop use all their episodes.
+# On every game: the simple bound, and an epsilon so small that learners with a stopping rule use all their episodes.
 _ENDLESS = {"epsilon": 1e-6}
 _EVERYWHERE: _Constants = {
     "LUCB": _ENDLESS,
@@ -75,12 +78,12 @@ _EVERYWHERE: _Constants = {
 
 
 def constants(game: str, player: int, algorithm: str) -> dict:
-    """The hyper-parameters of a learning curve that are not at their defaults; none for what the paper has not."""
+    """The hyper-parameters of a learning curve that differ from the defaults; none for learners not in the paper."""
     of_game = _BY_GAME[game][player] if game in _BY_GAME else {}
     return _EVERYWHERE.get(algorithm, {}) | of_game.get(algorithm, {})
 
 
-# Stopping times: the paper's Tables 1 and 2, then what it does not have.
+# Stopping times: the paper's Tables 1 and 2, then additional ones.
 STOPPING_ALGORITHMS = (
     "LUCB",
     "LUCBT",
@@ -102,7 +105,7 @@ GIVE_UP_AFTER = {
     ("leduc", "LUCBTUniform"): 20_000,  # an episode costs a pass over the tree for each distinct count
     ("leduc", "BPIUCRL"): 1_000_000,
     ("leduc", "MDPGapE"): 1_000_000,
-    # Its constants ask for more than 10^12 episodes before anything is eliminated.
+    # Its constants require more than 10^12 episodes before anything is eliminated.
     **{(game, "MOCA"): 5_000 for game in STOPPING_GAMES},
 }
 
@@ -124,7 +127,7 @@ PAPER_STOPPING_TIMES = {
 
 @dataclasses.dataclass(frozen=True)
 class StoppingSize:
-    """How much of the stopping times: runs of a setting, tolerances and games."""
+    """The scale of the stopping times: runs per setting, tolerances and games."""
 
     runs: int
     tolerances: tuple[float, ...]
@@ -133,7 +136,7 @@ class StoppingSize:
 
 @dataclasses.dataclass(frozen=True)
 class CurveSize:
-    """How much of the learning curves on a game: runs of an algorithm, and episodes of a run."""
+    """The scale of the learning curves on a game: runs per algorithm, and episodes per run."""
 
     runs: int
     episodes: int
@@ -141,7 +144,7 @@ class CurveSize:
 
 @dataclasses.dataclass(frozen=True)
 class Scale:
-    """How much of everything; curves: by game."""
+    """The scale of all experiments; curves: by game."""
 
     stopping: StoppingSize
     curves: dict[str, CurveSize]
@@ -165,7 +168,7 @@ SCALES = {
 
 
 def scaled(fraction: float) -> Scale:
-    """That fraction of the runs of "full", at least 2, and of its episodes, at least 1,000."""
+    """The given fraction of the runs of "full", at least 2, and of its episodes, at least 1,000."""
 
     def runs(number: int) -> int:
         return max(2, round(fraction * number))

@@ -1,4 +1,4 @@
-"""Markdown tables: the paper's figures beside ours, final measures, and the verdict on every ordering."""
+"""Markdown tables: the paper's figures and ours, final measures, and the verdict on every ordering."""
 
 import collections
 from collections.abc import Sequence
@@ -87,7 +87,7 @@ def _whole(number: float) -> str:
 
 
 def _given_up(outcomes: list[Stopping], runs: int) -> str:
-    """How many of the runs, after how many episodes, and the mean width that remained, where the learner knows it."""
+    """How many of the runs were given up, after how many episodes, and the remaining mean width, if known."""
     number = "" if len(outcomes) == runs else f"{len(outcomes)} of {runs} "
     widths = [each.width for each in outcomes if each.width is not None]
     remaining = f", remaining width {np.mean(widths):.3f}" if widths else ""

@@ -1,1 +1,1 @@
-"""Measurements behind docs/theory.md: how often bounds miss, and how often drift is detected."""
+"""Measurements for docs/theory.md: how often bounds fail, and how often drift is detected."""

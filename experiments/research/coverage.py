@@ -1,4 +1,4 @@
-"""How often the bounds of Theorem 1 miss the true value, with data from an adaptive learner.
+"""How often the bounds of Theorem 1 fail, with data from an adaptive learner.
 
     python -m experiments.research.coverage --runs=1000 --delta=0.1
 
@@ -14,10 +14,10 @@ from experiments.sweep.binary import run_binary
 from tmdp_spiel.algorithms.baselines.lucb import reduced_policies
 from tmdp_spiel.bounds import widths
 
-_GAMES = flags.DEFINE_list("games", ["kuhn", "kuhn5"], "Games whose policies can be listed.")
+_GAMES = flags.DEFINE_list("games", ["kuhn", "kuhn5"], "Games whose policies can be enumerated.")
 _RUNS = flags.DEFINE_integer("runs", 1000, "Independent runs.", lower_bound=1)
 _EPISODES = flags.DEFINE_integer("episodes", 1000, "Episodes of each run.", lower_bound=1)
-_DELTA = flags.DEFINE_float("delta", 0.1, "Promised probability of failure of each bound.", 0.0, 1.0)
+_DELTA = flags.DEFINE_float("delta", 0.1, "The probability with which each bound may fail.", 0.0, 1.0)
 
 
 def failures(mdp: ts.TreeMDP, seed: int, endings: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-r"""Opponents that change from episode to episode, and how often that is noticed: a table for docs/lab/reliability.md.
+r"""How often opponents that change between episodes are detected: a table for docs/lab/reliability.md.
 
 python -m experiments.research.drift_power
 python -m experiments.research.drift_power --runs=2 --episodes=500 --opponents=alternates
@@ -21,9 +21,9 @@ from tmdp_spiel.exploit.stationarity import OpponentChangesWarning
 
 
 class MixedBot(pyspiel.Bot):
-    """Plays a random mixed policy, the same in every episode; others derive from it.
+    """Plays a random mixed policy, the same in every episode; the base class of the others.
 
-    episode: how many have begun.  episodes: how many there will be, roughly.
+    episode: how many have begun.  episodes: the approximate total number.
     """
 
     def __init__(self, seed: int, episodes: int):
@@ -58,7 +58,7 @@ class MixedBot(pyspiel.Bot):
 
 
 class RemembersTheEpisode(MixedBot):
-    """Plays differently after a raise in the same episode: that is one policy."""
+    """Plays differently after a raise in the same episode, which is a single policy."""
 
     def step(self, state):
         aggressive = sum(state.history()) % 2 == 1
@@ -80,7 +80,7 @@ class ChangesInBlocks(MixedBot):
 
 
 class CopiesTheLastMove(MixedBot):
-    """Half of the time plays the last move that the other player made in the episode before."""
+    """Half of the time, plays the other player's last move in the previous episode."""
 
     last = now = 0
 
@@ -146,7 +146,7 @@ CHANGING: dict[str, type[MixedBot]] = {
 
 @dataclasses.dataclass
 class Power:
-    """How often a change was noticed, in how many runs, or came out as bounds that contradict each other."""
+    """How often a change was detected, or the bounds contradicted each other, and in how many runs."""
 
     noticed: int
     contradicted: int
@@ -176,7 +176,7 @@ def measure(kind: type[MixedBot], game: str, episodes: int, seeds: range) -> Pow
 
 
 def power_table(opponents: list[str], budgets: list[int], runs: int, seed: int, game: str) -> list[str]:
-    """A row for each opponent and budget."""
+    """One row for each opponent and budget."""
     kinds: dict[str, type[MixedBot]] = {**FIXED, **CHANGING}
     lines = ["| opponent | episodes | runs | noticed | bounds contradict each other | smallest visible change |"]
     lines.append("| --- | ---: | ---: | ---: | ---: | ---: |")
@@ -205,7 +205,7 @@ def main() -> None:
 
 
 def define_flags() -> None:
-    """The flags of the command; not at import, as tests import several commands."""
+    """Defines the flags of the command; not at import, because tests import several commands."""
     flags.DEFINE_list("opponents", [*FIXED, *CHANGING], f"Any of {', '.join((*FIXED, *CHANGING))}.")
     flags.DEFINE_list("episodes", ["2000", "10000"], "Budgets.")
     flags.DEFINE_integer("runs", 20, "Runs of each opponent and budget.", lower_bound=1)

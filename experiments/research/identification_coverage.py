@@ -1,12 +1,12 @@
-"""How often certified answers are worse than promised, on problems where a wrong proof would show.
+"""How often certified answers are worse than guaranteed, on problems that would reveal a wrong proof.
 
     python -m experiments.research.identification_coverage --runs=10000 --delta=0.5
     python -m experiments.research.identification_coverage --learners=CertifiedUCRL --least_epsilon=0.1 --noexploit
 
-Each learner stops by itself; an error is an answer worth less than V* - epsilon. delta is large and epsilon near
-the gaps, so that errors are as likely as they can be. The same campaign is run with a bound that is broken on purpose,
-three times too narrow: it stops as if epsilon were three times as large. A campaign that cannot tell the two apart
-shows nothing.
+Each learner plays until it stops; an error is an answer with a value below V* - epsilon. delta is large and epsilon
+near the gaps, so that errors are as likely as possible. The same measurement is repeated with a bound that is broken on
+purpose, three times too narrow: it stops as if epsilon were three times as large. The measurement is meaningful only if
+it distinguishes the two.
 """
 
 import numpy as np
@@ -15,11 +15,11 @@ from absl import flags
 import tmdp_spiel as ts
 from experiments.research.problems import problems
 from experiments.sweep.binary import run_binary
-from tmdp_spiel.exploit.known_opponent import KnownOpponent
+from tmdp_spiel.exploit.environments import KnownOpponent
 from tmdp_spiel.exploit.respond import respond
 
 _RUNS = flags.DEFINE_integer("runs", 10_000, "Independent runs of each problem.", lower_bound=1)
-_DELTA = flags.DEFINE_float("delta", 0.5, "Promised probability of an error.", 0.0, 1.0)
+_DELTA = flags.DEFINE_float("delta", 0.5, "The guaranteed bound on the probability of an error.", 0.0, 1.0)
 _LEARNERS = flags.DEFINE_list("learners", ["BettingOnDifferences"], "Learners that take epsilon and delta.")
 _LEAST_EPSILON = flags.DEFINE_float("least_epsilon", 0.0, "Problems with a smaller epsilon are left out.", 0.0, 1.0)
 _EXPLOIT = flags.DEFINE_bool("exploit", True, "Both sides of the certificate of ts.exploit as well.")
@@ -40,7 +40,7 @@ def errors(learner, mdp: ts.TreeMDP, epsilon: float, judged_by: float) -> tuple[
 
 
 def exploit_errors(mdp: ts.TreeMDP) -> list[float]:
-    """The shares of runs with a wrong bound: from below, from above, any, and any if both were far too near it."""
+    """The shares of runs with a wrong bound: from below, from above, any, and any if both were far too narrow."""
     value_of, best = mdp.value, mdp.to_utility(mdp.scaled_best_value)
     wrong = np.zeros(4)
     for seed in range(_RUNS.value):

@@ -1,4 +1,4 @@
-"""Small problems on which a wrong proof would show."""
+"""Small problems that would reveal a wrong proof."""
 
 import numpy as np
 
@@ -28,7 +28,7 @@ def random_problem(seed: int) -> ts.TreeMDP:
 
 
 def median_gap(mdp: ts.TreeMDP) -> float:
-    """The median of what the first mistakes of one decision cost, on the [0, 1] scale."""
+    """The median cost of a single mistake, on the [0, 1] scale."""
     losses = mdp.losses() / mdp.tree.utility_range
     return float(np.median(losses[losses > 1e-6]))
 

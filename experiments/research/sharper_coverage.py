@@ -32,10 +32,10 @@ from tmdp_spiel.bounds.mean_bounds import lower_mean, upper_mean
 from tmdp_spiel.bounds.relaxation import Relaxation
 from tmdp_spiel.bounds.sequence_values import upper_values
 from tmdp_spiel.bounds.threshold import decide_above
-from tmdp_spiel.exploit import known_large, methods
+from tmdp_spiel.exploit import known_large, large_game
 from tmdp_spiel.exploit.belief_bounds import BeliefBounds
 from tmdp_spiel.exploit.revealed_chance import RevealedChance
-from tmdp_spiel.openspiel.history_trees import build_history_tree
+from tmdp_spiel.openspiel.histories import build_history_tree
 from tmdp_spiel.openspiel.opponents.asked_game import AskedGame
 from tmdp_spiel.openspiel.opponents.enumerated_game import EnumeratedGame
 from tmdp_spiel.openspiel.policy_files import table_policy
@@ -233,8 +233,8 @@ def _kuhn() -> dict[int, ts.TreeMDP]:
 
 def combination_claims(player: int, seed: int, episodes: int, delta: float) -> Iterator[Claim]:
     """A known policy in a game that may not be enumerated, W backed up after one scenario, and no sure bounds."""
-    no_worlds = mock.patch.object(methods, "response_by_worlds", lambda *_: None)
-    nothing_sure = mock.patch.object(methods, "tighten", lambda *_, **__: None)
+    no_worlds = mock.patch.object(large_game, "response_by_worlds", lambda *_: None)
+    nothing_sure = mock.patch.object(large_game, "tighten", lambda *_, **__: None)
     never_exact = mock.patch.object(BeliefBounds, "exact_value", property(lambda self: None))
     few = mock.patch.object(known_large, "_MOST_DRAWN", 100)
     one_scenario = mock.patch.object(known_large, "_IMPROVING", 0.0)

@@ -1,4 +1,4 @@
-"""Calls that are wrong, and the words that the answer must have: it names what was given and what would be right."""
+"""Invalid calls, and what their errors must say: they name what was given and what would be right."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ROOT = pathlib.Path(__file__).parents[2]
 
 @dataclasses.dataclass
 class WrongCall:
-    """A call, as it would be written, what runs it, and what its error must say."""
+    """A call as text, the function that runs it, and what its error must say."""
 
     text: str
     run: Callable[[], object]
@@ -43,7 +43,7 @@ def _values():
 
 
 def _call(text: str, says: str, **names) -> WrongCall:
-    """The text is what is run, so that the table shows what was called."""
+    """A call that runs its text, so that the table shows exactly what was called."""
     scope = {
         "ts": ts,
         "np": np,
@@ -62,7 +62,7 @@ def _bot(player: int = 1):
 
 
 def _files() -> pathlib.Path:
-    """A folder with files that are none of ours."""
+    """A folder with files of other programs."""
     folder = pathlib.Path(tempfile.mkdtemp())
     (folder / "text").write_text("hello")
     (folder / "folder").mkdir()
@@ -83,8 +83,8 @@ def library_calls() -> list[WrongCall]:
     for game in (None, 5, "", "kuhnn", "no such game", ["kuhn"], b"kuhn"):
         add(f"ts.load_game({game!r})", "game")
     add("ts.load_game('kuhn(players=2)')", "takes no parameters")
-    add("ts.load_game('kuhn_poker(players=77)')", "does not load")
-    add("ts.load_game('kuhn_poker(players')", "does not load|no game")
+    add("ts.load_game('kuhn_poker(players=77)')", "cannot load")
+    add("ts.load_game('kuhn_poker(players')", "cannot load|no game")
     # Trees.
     for player in (2, -1, 0.5, None, "0", True, NAN):
         add(
@@ -230,7 +230,7 @@ def library_calls() -> list[WrongCall]:
 
 
 class _TracebackShown(Exception):
-    """A command ended in a traceback, whatever its last line says."""
+    """A command ended with a traceback."""
 
 
 def _command(text: str, says: str) -> WrongCall:
@@ -249,7 +249,7 @@ def _command(text: str, says: str) -> WrongCall:
 
 
 def command_calls() -> list[WrongCall]:
-    """Wrong command lines."""
+    """Invalid command lines."""
     files = _files()
     sweep = f"experiments.reproduce --only=regret --nofigures --output={files} --games=leduc --players=x --iterations=5"
     sweep += " --runs=1 --episodes=100 --algorithms=UCT"
@@ -286,7 +286,7 @@ def command_calls() -> list[WrongCall]:
 
 
 def answer(call: WrongCall) -> tuple[str, str]:
-    """What came of a call: ("clear" | "unclear" | "accepted", the error)."""
+    """The outcome of a call: ("clear" | "unclear" | "accepted", the error)."""
     try:
         call.run()
     except _TracebackShown as error:

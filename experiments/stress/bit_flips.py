@@ -17,15 +17,16 @@ import numpy as np
 import tmdp_spiel as ts
 from tmdp_spiel.core import storage
 from tmdp_spiel.evaluation.evaluator import Evaluator
-from tmdp_spiel.games.rbt import cfr_plus, enumeration, policy_file
+from tmdp_spiel.games.rbt import enumeration, policy_file
 from tmdp_spiel.games.rbt.structure import Enumeration
+from tmdp_spiel.openspiel import exact_games
 
 _START = (0, 1, 2, 3, 4)
 
 
 @dataclasses.dataclass
 class Format:
-    """make(path): writes a file or directory;  read(path): what it comes to, as something that can be compared."""
+    """make(path): writes a file or directory;  read(path): its content, in a form that can be compared."""
 
     make: Callable[[pathlib.Path], object]
     read: Callable[[pathlib.Path], object]
@@ -83,19 +84,14 @@ def _read_enumeration(path):
     return [array.tobytes() for tree in found.trees for array in (tree.parent, tree.action, tree.observation)]
 
 
-def _solver() -> cfr_plus.CFRPlus:
-    return cfr_plus.CFRPlus(enumeration.enumerate_game(_START))
-
-
-def _make_checkpoint(path):
-    solver = _solver()
-    cfr_plus.solve(solver, iterations=3, checkpoint=path)
-
-
-def _read_checkpoint(path):
-    solver = _solver()
-    solver.restore(path)
-    return solver.iteration, [solver.average_reach(player).tobytes() for player in (0, 1)]
+def _solve_from(path):
+    form = exact_games.exact_form("python_rbt(start=x0o1x2o3x4)")
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        solver = exact_games.run_solver(form, 3, block=2, checkpoint=path, checkpoint_seconds=0.0, progress=False)
+    if told:  # the checkpoint was refused, and solving started again
+        raise ValueError(str(told[0].message))
+    return solver.iteration, [solver.average_policy(player).tobytes() for player in (0, 1)]
 
 
 def _read_policy(path):
@@ -114,7 +110,7 @@ FORMATS = {
         lambda path: storage.write_checked_json(path, {"regret": [1.5, 2.25], "seed": 7}), storage.read_checked_json
     ),
     "RBT enumeration": Format(lambda path: enumeration.enumerate_game(_START).save(path), _read_enumeration),
-    "RBT solver's checkpoint": Format(_make_checkpoint, _read_checkpoint),
+    "RBT solver's checkpoint": Format(_solve_from, _solve_from),
     "RBT policy": Format(lambda path: path.write_bytes(pathlib.Path(policy_file.SHIPPED).read_bytes()), _read_policy),
 }
 
@@ -124,7 +120,7 @@ def _files(path: pathlib.Path) -> list[pathlib.Path]:
 
 
 def flip(name: str, number: int, seed: int) -> dict[str, int]:
-    """How many flips were "refused", "the same", "silent": read as something else, or "another error"."""
+    """How many flips were "refused", "the same", "silent" (read as something else), or "another error"."""
     warnings.simplefilter("ignore")
     rng, format_, counts = np.random.default_rng(seed), FORMATS[name], collections.Counter[str]()
     with tempfile.TemporaryDirectory() as folder:
@@ -157,7 +153,7 @@ def _outcome(format_: Format, path: pathlib.Path, expected) -> str:
 
 
 def flip_apart(name: str, number: int, seed: int) -> dict[str, int]:
-    """As flip, in a process of its own, so that a crash is counted and not shared."""
+    """As flip, in a separate process, so that a crash is counted."""
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
         try:

@@ -1,4 +1,4 @@
-"""SIGKILLs at random moments: what is started again must come to what an undisturbed run comes to."""
+"""SIGKILLs at random moments: after a restart, the result must be the same as without the kill."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _SECONDS_TO_START = 180.0
 
 @dataclasses.dataclass
 class Target:
-    """A command that can be killed and given again.
+    """A command that can be killed and started again.
 
-    command(folder): what to run;  result(folder): what it came to, for comparing;  spread: seconds after the first sign
-    of work within which it is killed.
+    command(folder): what to run;  result(folder): its result, for comparison;  spread: it is killed within this number
+    of seconds after the first sign of work.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Target:
 
 @dataclasses.dataclass
 class Survival:
-    """What became of a target: how often it was killed while at work, and what was wrong in the end."""
+    """The outcome for a target: how often it was killed during work, and what was wrong at the end."""
 
     name: str
     kills: int
@@ -95,7 +95,7 @@ def _sweep_outcomes(folder: pathlib.Path) -> dict:
 
 
 def targets(size: int = 1) -> list[Target]:
-    """A sweep, a kept run, the cache of equilibria, the RBT solver. size: how much there is to do."""
+    """A sweep, a run with a file, the cache of equilibria, the RBT solver. size: the amount of work."""
     return [
         Target(
             "sweep",
@@ -107,7 +107,7 @@ def targets(size: int = 1) -> list[Target]:
             spread=1.0,
         ),
         Target(
-            "kept run",
+            "run with a file",
             lambda folder: _python(_RUN, str(folder), str(400_000 * size)),
             lambda folder: _contents(folder, "trace"),
             spread=0.3,
@@ -122,7 +122,7 @@ def targets(size: int = 1) -> list[Target]:
             "RBT solver",
             lambda folder: [
                 *(sys.executable, "-m", "experiments.solve_rbt", f"--game={_RBT_START}", f"--iterations={150 * size}"),
-                *("--checkpoint_every=1", "--threads=1", f"--output={folder}/policy.bin"),
+                *("--checkpoint_seconds=0", "--threads=1", f"--output={folder}/policy.bin"),
                 *(f"--checkpoint={folder}/checkpoint.npz", "--resume"),
             ],
             lambda folder: _contents(folder, "policy.bin"),
@@ -137,17 +137,17 @@ def _start(target: Target, folder: pathlib.Path, **options) -> subprocess.Popen:
 
 
 def _work_done(folder: pathlib.Path) -> tuple:
-    """Changes whenever the command writes."""
+    """A value that changes whenever the command writes."""
     files = [file for file in folder.rglob("*") if not file.name.startswith(".")]
     return tuple(sorted((str(file), file.stat().st_mtime_ns) for file in files if file.exists() and file.is_file()))
 
 
 def survive(target: Target, folder: pathlib.Path, kills: int, rng: np.random.Generator) -> Survival:
-    """Kills the command repeatedly while it is at work, lets it finish, and compares with an undisturbed one."""
+    """Kills the command repeatedly during its work, lets it finish, and compares it with an undisturbed run."""
     whole = folder / "whole"
     whole.mkdir(parents=True)
     if _start(target, whole).wait() != 0:
-        raise RuntimeError(f"{target.name} fails even when nobody disturbs it: {' '.join(target.command(whole))}")
+        raise RuntimeError(f"{target.name} fails even without being killed: {' '.join(target.command(whole))}")
     expected, killed, same, rounds, left = target.result(whole), 0, True, 0, 0
     while killed < kills or rounds == 0:
         place = folder / f"killed_{rounds}"

@@ -1,9 +1,9 @@
-"""How often a certificate of a live opponent is wrong, against delta, for every way in which episodes are produced.
+"""How often a certificate of a live opponent is wrong, compared with delta, for every way to produce episodes.
 
-The game is matching pennies and the opponent a coin, so that every response is worth 0 and a certificate is wrong if it
-says more than 0 at least, or less than 0 at most. Random numbers that are shared by workers, or repeated when a run
-resumes, show at once: a response then wins against draws that were seen before. A cell fails if so many wrong runs are
-improbable at delta. Controls, in which what keeps draws apart is switched off, have to fail.
+The game is matching pennies and the opponent a coin, so every response has value 0. A certificate is wrong if its lower
+bound is above 0 or its upper bound below 0. Random numbers that are shared by workers, or repeated when a run resumes,
+are revealed at once, because a response then wins against repeated draws. A case fails if its number of wrong runs is
+improbable at delta. Controls, in which the independence of draws is switched off, must fail.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import pyspiel
 
 import tmdp_spiel as ts
 from tmdp_spiel.exploit import session
-from tmdp_spiel.exploit.same_opponent import SameOpponent
+from tmdp_spiel.exploit.checkpoint import SameOpponent
 from tmdp_spiel.openspiel.opponents import parallel
 from tmdp_spiel.openspiel.opponents.repetition import Copies
 from tmdp_spiel.openspiel.opponents.resolve import Opponent
@@ -45,7 +45,7 @@ _THINKING = 0.0003  # seconds a move, so that all workers have something to do
 
 
 class GlobalCoin(pyspiel.Bot):
-    """A fair coin from NumPy's global generator, as many people write it."""
+    """A fair coin from NumPy's global generator, as is common."""
 
     def __init__(self):
         super().__init__()
@@ -56,7 +56,7 @@ class GlobalCoin(pyspiel.Bot):
 
 
 class OwnCoin:
-    """A fair coin from a generator of its own, with a fixed seed."""
+    """A fair coin from its own generator, with a fixed seed."""
 
     def __init__(self):
         self.rng = np.random.default_rng(0)
@@ -94,7 +94,7 @@ class FailingCoin:
 
 
 class SeededEveryEpisode:
-    """A coin that seeds itself by a seed that is given and the number of the episode."""
+    """A coin that seeds itself with a given seed and the number of the episode."""
 
     def __init__(self, seed=0):
         self.seed, self.episode = seed, 0
@@ -109,7 +109,7 @@ class SeededEveryEpisode:
 
 
 class RepeatsItself(SeededEveryEpisode):
-    """A coin that seeds itself by the number of the episode alone: refused wherever it would repeat its draws."""
+    """A coin that seeds itself with the number of the episode alone; refused wherever it would repeat its draws."""
 
     def __init__(self):
         super().__init__()
@@ -167,7 +167,7 @@ CONTROLS = {
 
 @contextlib.contextmanager
 def switched_off(control: str) -> Iterator[None]:
-    """Without what keeps the draws of workers, or of calls, apart, and without the checks for that."""
+    """Switches off the independence of the draws of workers, or of calls, and the checks for it."""
     nothing: dict[str, Callable] = {"reseed": lambda *_: 0, "reseed_global_generators": lambda *_: None}
     patches: list[Any] = [mock.patch.object(Copies, "add", lambda *_: None)]
     patches += [mock.patch.object(SameOpponent, "_refuse_repetition", lambda *_: None)]
@@ -192,7 +192,7 @@ def _executor(way: str):
 
 
 def outcome(case: Case, seed: int, delta: float, episodes: int = EPISODES) -> str:
-    """ "wrong" if any certificate of one run is, those of all its calls included; else "right" or "refused"."""
+    """ "wrong" if any certificate of one run, in any of its calls, is wrong; otherwise "right" or "refused"."""
     number = 1 if case.calls == "one call" else 20
     executor = _executor(case.way)
     on_error = "skip" if "fails" in case.form else "raise"
@@ -231,7 +231,7 @@ def outcome(case: Case, seed: int, delta: float, episodes: int = EPISODES) -> st
 
 
 def improbable(wrong: int, runs: int, delta: float) -> bool:
-    """Whether so many wrong runs, or more, have a probability below LEVEL if each is wrong with probability delta."""
+    """Whether at least this many wrong runs have a probability below LEVEL if each is wrong with probability delta."""
     tail = sum(math.comb(runs, each) * delta**each * (1 - delta) ** (runs - each) for each in range(wrong, runs + 1))
     return tail < LEVEL
 
@@ -239,7 +239,7 @@ def improbable(wrong: int, runs: int, delta: float) -> bool:
 def error_table(
     runs: int, delta: float, seed: int, only: Collection[Case] = (), controls: Collection[str] = (*CONTROLS,)
 ) -> tuple[list[str], bool]:
-    """The share of runs with a wrong certificate, case by case; and whether no case fails, and all controls do."""
+    """The share of runs with a wrong certificate, by case; and whether no case fails and all controls do."""
     lines = ["| episodes from | opponent given as | in | runs | refused | wrong | share | at delta |"]
     lines.append("| --- | --- | --- | ---: | ---: | ---: | ---: | --- |")
     fine = True

@@ -3,7 +3,7 @@ r"""Kills, flipped bits, invalid calls, long use, certificates of live opponents
     python -m experiments.stress.run_all
     python -m experiments.stress.run_all --kills=8 --flips=20 --minutes=0.2 --parts=kills,flips
 
-Everything random follows --seed. The exit code is 1 if anything was not survived.
+All random choices depend on --seed. The exit code is 1 if any test fails.
 """
 
 import pathlib
@@ -18,14 +18,14 @@ from experiments.sweep.binary import run_binary
 
 PARTS = ("kills", "flips", "calls", "use", "live")
 _PARTS = flags.DEFINE_list("parts", list(PARTS), f"Any of {', '.join(PARTS)}.")
-_KILLS = flags.DEFINE_integer("kills", 100, "SIGKILLs in all, shared out over the targets.", lower_bound=4)
+_KILLS = flags.DEFINE_integer("kills", 100, "The total number of SIGKILLs, divided among the targets.", lower_bound=4)
 _FLIPS = flags.DEFINE_integer("flips", 200, "Flipped bits for each format.", lower_bound=1)
-_MINUTES = flags.DEFINE_float("minutes", 10.0, "Minutes of mixed use.", lower_bound=0.0)
+_MINUTES = flags.DEFINE_float("minutes", 10.0, "Minutes of the soak test.", lower_bound=0.0)
 _RUNS = flags.DEFINE_integer("runs", 20, "Runs of each kind of live opponent.", lower_bound=1)
-_DELTA = flags.DEFINE_float("delta", 0.05, "Of their certificates.")
-_SEED = flags.DEFINE_integer("seed", 0, "Seed of everything that is random.", lower_bound=0)
-_FOLDER = flags.DEFINE_string("folder", None, "Where to work; a temporary folder if not given.")
-_OUTPUT = flags.DEFINE_string("output", None, "Where to write the table; printed as well.")
+_DELTA = flags.DEFINE_float("delta", 0.05, "The delta of their certificates.")
+_SEED = flags.DEFINE_integer("seed", 0, "The seed of all random choices.", lower_bound=0)
+_FOLDER = flags.DEFINE_string("folder", None, "The working folder; a temporary one if not given.")
+_OUTPUT = flags.DEFINE_string("output", None, "Where to write the table, which is also printed.")
 
 
 def kill_table(folder: pathlib.Path, number: int, rng: np.random.Generator) -> tuple[list[str], bool]:
@@ -58,7 +58,7 @@ def flip_table(number: int, seed: int) -> tuple[list[str], bool]:
 
 
 def call_table() -> tuple[list[str], bool]:
-    """Invalid calls of the library and of the commands, and those that got no clear answer."""
+    """Invalid calls of the library and of the commands, and those without a clear error."""
     calls = [*bad_input.library_calls(), *bad_input.command_calls()]
     answers = [(call, *bad_input.answer(call)) for call in calls]
     wrong = [(call, kind, error) for call, kind, error in answers if kind != "clear"]

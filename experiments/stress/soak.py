@@ -1,4 +1,4 @@
-"""Everything a user does, in any order, for a while: memory and open files must not grow."""
+"""All operations of a user in random order, for some time: memory and open files must not grow."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PAGE = os.sysconf("SC_PAGESIZE")
 
 @dataclasses.dataclass
 class Usage:
-    """What the process held after some rounds."""
+    """The memory and open files of the process after some rounds."""
 
     rounds: int
     seconds: float
@@ -29,7 +29,7 @@ class Usage:
 
 
 def usage(rounds: int, start: float) -> Usage:
-    """What the process holds now."""
+    """The current memory and open files of the process."""
     gc.collect()
     resident = int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * _PAGE
     return Usage(rounds, time.perf_counter() - start, resident / 1e6, len(os.listdir("/proc/self/fd")))
@@ -92,7 +92,7 @@ def _uses(folder: pathlib.Path, rng: np.random.Generator) -> list[Callable[[], o
 
 
 def use(folder: pathlib.Path, seconds: float, seed: int) -> list[Usage]:
-    """Uses everything in random order for so long: what was held after a tenth of the time, and after every tenth."""
+    """Uses everything in random order for the given time; returns memory and open files after every tenth of it."""
     rng, start, rounds = np.random.default_rng(seed), time.perf_counter(), 0
     uses, held = _uses(folder, rng), list[Usage]()
     for each in uses:  # so that everything is compiled

@@ -1,8 +1,8 @@
-"""Many runs in one small file: what a table or figure needs of them, checked as a whole.
+"""Many runs in one small file with a checksum: what tables and figures need of them.
 
-An archive is a checked JSON document, see tmdp_spiel.core.storage, compressed with xz: the SHA-256 of the rest, then a
-run a line, in the order of their configurations. Equal runs give equal bytes. Of the numbers measured six digits
-are kept, of the timing the seconds of the run, with and without measuring.
+An archive is a checked JSON document, see tmdp_spiel.core.storage, compressed with xz: the SHA-256 of the rest, then
+one run per line, in the order of their configurations. Equal runs give equal bytes. Measured numbers have six digits,
+and the timing consists of the seconds of the run, with and without measuring.
 """
 
 import dataclasses
@@ -34,12 +34,12 @@ def pack_lines(lines: Iterable[str], path) -> None:
 
 
 def unpack(path) -> list[Result]:
-    """The runs of an archive; ValueError if it was damaged, or holds something else."""
+    """The runs in an archive; raises a ValueError if it is damaged or something else."""
     return [Result.from_json(json.loads(line)) for line in unpack_lines(path)]
 
 
 def unpack_lines(path) -> list[str]:
-    """The lines of an archive; ValueError if it was damaged."""
+    """The lines of an archive; raises a ValueError if it is damaged."""
     try:
         checksum, _, body = lzma.decompress(pathlib.Path(path).read_bytes()).decode().partition("\n")
     except (lzma.LZMAError, UnicodeDecodeError):

@@ -1,4 +1,4 @@
-"""How every command of experiments/ is started and ended."""
+"""Starts and ends the commands of experiments/."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -7,11 +7,11 @@ from absl import app
 
 
 class Stopped(RuntimeError):
-    """Ends a command with its message."""
+    """Ends a command with a message."""
 
 
 def run_binary(main: Callable[[], None]) -> None:
-    """Parses the flags and runs a binary's main; mistakes in flags and files, and interruptions, end with a message."""
+    """Parses the flags and runs a command's main; errors in flags and files, and interruptions, end with a message."""
 
     def guarded(argv: Sequence[str]) -> None:
         if len(argv) > 1:

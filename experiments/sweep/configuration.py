@@ -1,4 +1,4 @@
-"""What a run is asked to be: everything that its result depends on but the code."""
+"""The configuration of a run: everything that its result depends on, except the code."""
 
 import dataclasses
 import functools
@@ -20,7 +20,7 @@ _DECADES = 4
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """A game, the player that learns, and what the others are fixed at.
+    """A game, the player that learns, and the fixed opponents.
 
     opponent: "cfr+" after the given number of iterations; "shipped", the game's own equilibrium; or "uniform".
     """
@@ -49,12 +49,12 @@ class Configuration:
 
     @functools.cached_property
     def key(self) -> str:
-        """The same for equal configurations, also after a journey through JSON."""
+        """A key that is the same for equal configurations, also after writing and reading JSON."""
         return json.dumps(dataclasses.asdict(self), sort_keys=True)
 
     @functools.cached_property
     def kind(self) -> str:
-        """The same for runs that differ in the seed alone."""
+        """A key that is the same for runs that differ only in the seed."""
         return json.dumps({**dataclasses.asdict(self), "seed": None}, sort_keys=True)
 
     @property
@@ -81,14 +81,13 @@ def configuration(
     per_decade: int = 10,
     seconds: float | None = None,
 ) -> Configuration:
-    """Hyper-parameters that are not given stand at their defaults.
+    """Makes a configuration; hyper-parameters that are not given have their defaults.
 
-    experiment: one of result.OUTCOMES: "learning", the given number of episodes measured on the way; "stopping", as
-    many as it takes, or `episodes` at most; "limit", no episodes but the asymptotic reference; "responding" and "cost",
-    see the benchmarks.
-    opponent: "cfr+", solved in the given number of iterations unless the game ships an equilibrium, or "uniform".
-    per_decade: how often a run is measured while its episodes grow tenfold. seconds: the longest that it may take, if
-    not as long as it takes.
+    experiment: one of result.OUTCOMES: "learning", the given number of episodes with measurements; "stopping", until
+    the learner stops, or `episodes` at most; "limit", only the asymptotic reference, without episodes; "responding" and
+    "cost", see the benchmarks.
+    opponent: "cfr+", solved in the given number of iterations unless the game includes an equilibrium, or "uniform".
+    per_decade: the number of measurements per tenfold increase of the episodes. seconds: the time limit, if any.
     """
     if opponent == "cfr+" and _ships_equilibrium(game):
         opponent = "shipped"
@@ -114,7 +113,7 @@ def measured_at(episodes: int, per_decade: int) -> list[int]:
 
 
 def hyper_parameters_of(algorithm: str) -> dict[str, learners_own.HyperParameter]:
-    """Those of the learner of that name; none of what is not in the catalogue."""
+    """The hyper-parameters of the learner with this name; none if it is not in the catalogue."""
     return learners_own.hyper_parameters_of(catalogue()[algorithm]) if algorithm in catalogue() else {}
 
 

@@ -25,7 +25,7 @@ class Curve:
 
     @property
     def error(self) -> np.ndarray:
-        """One standard error of the mean; not a number for a single run."""
+        """One standard error of the mean; NaN for a single run."""
         return standard_error(self.values)
 
     @property
@@ -44,7 +44,7 @@ def standard_error(values: np.ndarray) -> np.ndarray:
 def of_runs(
     measure: Measure, asked: Mapping[str, Sequence[Configuration]], results: Iterable[Result[Learning]]
 ) -> dict[str, Curve]:
-    """The curves of the algorithms that have results; asked: the configurations of each algorithm."""
+    """The curves of the algorithms with results; asked: the configurations of each algorithm."""
     found = {result.configuration.key: result for result in results}
     curves = {}
     for algorithm, configurations in asked.items():
@@ -60,8 +60,6 @@ def _curve(algorithm: str, measure: Measure, runs: list[Result[Learning]]) -> Cu
     common = [at for at, measured in enumerate(zip(*episodes)) if len(set(measured)) == 1]
     ended_by_clock = all(each.configuration.seconds is not None for each in runs)
     if not common or (max(map(len, episodes)) > len(common) and not ended_by_clock):
-        raise RefusedResult(
-            f"the runs of {algorithm} were measured at different episodes; remove those that are out of date"
-        )
+        raise RefusedResult(f"the runs of {algorithm} were measured at different episodes; remove the outdated ones")
     values = np.array([[each.outcome.of(measure)[at] for at in common] for each in runs])
     return Curve(algorithm, np.array(episodes[0])[common], values, tuple(each.configuration.seed for each in runs))

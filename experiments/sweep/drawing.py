@@ -1,4 +1,4 @@
-"""Draws curves, legible in black and white."""
+"""Draws curves that are legible in black and white."""
 
 import pathlib
 
@@ -22,7 +22,7 @@ _STYLES = {
     "StrongEuler": ((0, (3, 1, 1, 1)), "X", "0.45"),
     "AMB": ((0, (1, 1)), "*", "0.6"),
     "PSRL": ((0, (7, 2, 1, 2)), "h", "#882255"),
-    "BalancedLevels": ("-", "d", "#cc0000"),
+    "ThompsonTree": ("-", "d", "#cc0000"),
 }
 _OTHER_COLOURS = ("0.3", "#332288", "#117733", "#999933", "#aa4499", "#44aa99", "#661100", "0.55")
 _OTHER_STYLES = tuple(((0, (2 + at, 2)), marker, _OTHER_COLOURS[at]) for at, marker in enumerate("p8H1234x"))
@@ -32,7 +32,7 @@ _SMALLEST_SHARE = 1e-5  # of the panel's largest value: what is drawn for a mean
 
 
 def styles_of(algorithms: set[str]) -> dict:
-    """A line, a marker and a colour for each; the same in every figure for the learners that have their own."""
+    """A line, a marker and a colour for each curve; learners with their own style have it in every figure."""
     others = sorted(algorithms - _STYLES.keys())
     return _STYLES | {name: _OTHER_STYLES[at % len(_OTHER_STYLES)] for at, name in enumerate(others)}
 
@@ -85,14 +85,14 @@ def draw_curves(axis, found: dict[str, Curve], styles: dict, highlighted: int = 
 
 
 def _marked(curve: Curve, shift: float) -> list[int]:
-    """Checkpoints for markers and bars, evenly spaced in the logarithm; shifted so that those of curves keep apart."""
+    """Checkpoints for markers and bars, evenly spaced in the logarithm, and shifted so that curves do not overlap."""
     wanted = (np.arange(_BARS_PER_CURVE) + 0.15 + 0.7 * shift) / _BARS_PER_CURVE
     wanted = curve.episode[0] * np.exp(wanted * np.log(curve.episode[-1] / curve.episode[0]))
     return sorted({int(np.abs(np.log(curve.episode / each)).argmin()) for each in wanted})
 
 
 def save(figure, path: pathlib.Path) -> pathlib.Path:
-    """As PDF and as PNG, whose path is returned."""
+    """Writes a figure as PDF and as PNG, and returns the path of the PNG."""
     path.parent.mkdir(parents=True, exist_ok=True)
     for suffix in (".pdf", ".png"):
         figure.savefig(path.with_suffix(suffix), dpi=150)

@@ -1,4 +1,4 @@
-"""Carries out the runs of a sweep that are missing from the store: on this machine's cores, or on a Dask cluster."""
+"""Runs what is missing in the store of a sweep, on this machine's cores or on a Dask cluster."""
 
 import collections
 import concurrent.futures
@@ -25,7 +25,7 @@ _NO_WORKERS = (concurrent.futures.BrokenExecutor, concurrent.futures.CancelledEr
 
 
 class SweepStopped(Stopped):
-    """The sweep did not get to its end; what it finished is kept."""
+    """The sweep was not completed; its finished runs are saved."""
 
 
 def carry_out(
@@ -39,7 +39,7 @@ def carry_out(
     perform: Callable[[Configuration], Result] = run.perform,
     start_method: str = "spawn",
 ) -> list[Result]:
-    """The results of all configurations, in their order, each found in the store or run now and kept there.
+    """The results of all configurations, in their order, from the store or else run now and stored.
 
     perform: from a configuration to its result, in a worker. start_method: of the workers on this machine.
     """
@@ -58,7 +58,7 @@ def carry_out(
         failures = _run_all(missing, done, results, progress, executor, perform) if missing else []
     if failures:
         reasons = "\n".join(f"{reason} ({number} runs)" for reason, number in collections.Counter(failures).items())
-        raise SweepStopped(f"some runs could not be done; all others are kept in {results.directory}:\n{reasons}")
+        raise SweepStopped(f"some runs failed; all others are saved in {results.directory}:\n{reasons}")
     return [done[name] for name in wanted]
 
 
@@ -87,7 +87,7 @@ def _run_all(missing, done, results, progress, executor, perform) -> list[str]:
 
 
 def _check_continuation(found: list[Result], missing: list[Configuration], mix_code: bool) -> None:
-    """Refuses to begin runs that could not be averaged with those that are there."""
+    """Raises an error if the missing runs could not be averaged with the existing ones."""
     store.check_comparable(found, mix_code)
     begun = {each.kind for each in missing}
     for result in found:
@@ -100,7 +100,7 @@ def _check_continuation(found: list[Result], missing: list[Configuration], mix_c
 
 
 def _fill_caches(configurations: list[Configuration]) -> None:
-    """Solves for opponents, and builds the trees that games keep themselves, so that the workers open files instead."""
+    """Solves for opponents and builds the trees that games store, so that the workers only open files."""
     for problem in dict.fromkeys(each.problem for each in configurations):
         game = ts.load_game(problem.game)
         enumeration_of(game).tree_mdp(game, problem.player, run.fixed_opponent(game, problem))
@@ -108,14 +108,14 @@ def _fill_caches(configurations: list[Configuration]) -> None:
 
 @contextlib.contextmanager
 def _saying_how_to_go_on(results: store.Store, configurations: list[Configuration]):
-    """Turns Ctrl-C and the loss of the workers into a message: what is kept, and what to do."""
+    """Turns Ctrl-C and the loss of the workers into a message: what is saved, and what to do."""
     try:
         yield
     except (KeyboardInterrupt, *_NO_WORKERS) as error:
         interrupted = isinstance(error, KeyboardInterrupt)
         kept = sum(results.path(each).exists() for each in configurations)
         raise SweepStopped(
-            f"{'interrupted' if interrupted else 'the workers died, perhaps for want of memory'}: {kept} of "
+            f"{'interrupted' if interrupted else 'the workers died, perhaps from lack of memory'}: {kept} of "
             f"{len(configurations)} runs are saved in {results.directory}; the same command continues with the rest"
             f"{'' if interrupted else ', with fewer --processes if it happens again'}"
         ) from None
@@ -123,7 +123,7 @@ def _saying_how_to_go_on(results: store.Store, configurations: list[Configuratio
 
 @contextlib.contextmanager
 def _executor(processes: int, scheduler: str | None, start_method: str):
-    """A concurrent.futures executor and the number of runs that it does at a time; it ends at once on an exception."""
+    """A concurrent.futures executor and its number of concurrent runs; it ends at once on an exception."""
     if scheduler is not None:
         with _connect(scheduler) as client:
             yield client.get_executor(pure=False), max(1, sum(client.nthreads().values()))
@@ -140,7 +140,7 @@ def _executor(processes: int, scheduler: str | None, start_method: str):
 
 
 def _start_worker() -> None:
-    """Ctrl-C is the parent's to handle; a worker whose parent is gone ends."""
+    """Initialises a worker: it ignores Ctrl-C, which the parent handles, and ends when its parent ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
 

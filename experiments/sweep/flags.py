@@ -1,4 +1,4 @@
-"""The flags of every sweep: where its results are, and how its runs are carried out."""
+"""The flags of every sweep: where its results are, and how its runs are executed."""
 
 import collections
 import os
@@ -18,21 +18,21 @@ from tmdp_spiel.openspiel.equilibrium import DEFAULT_ITERATIONS
 
 T = typing.TypeVar("T")
 _OUTPUT = flags.DEFINE_string("output", "results", "The directory of the results: runs/, figures/ and tables.")
-_ARCHIVES = flags.DEFINE_list("archive", [], "Files of --pack: runs that are in one of them are not done again.")
+_ARCHIVES = flags.DEFINE_list("archive", [], "Files written by --pack; runs in one of them are not done again.")
 _PACK = flags.DEFINE_string("pack", None, "A file for all runs that the command used, small enough to share.")
-_STORED = flags.DEFINE_bool("stored", False, "Nothing is run: tables and figures of the runs that are stored.")
+_STORED = flags.DEFINE_bool("stored", False, "Run nothing; make tables and figures of the stored runs.")
 _PROCESSES = flags.DEFINE_integer(
     "processes", os.cpu_count() or 1, "Runs at a time; one on RBT needs up to 3 GiB.", lower_bound=1
 )
 _SCHEDULER = flags.DEFINE_string(
     "scheduler", None, "The address of a Dask scheduler, tcp://...; instead of --processes."
 )
-_USE_PROGRESS = flags.DEFINE_bool("use_progress", True, "A bar for the sweep, on a terminal.")
+_USE_PROGRESS = flags.DEFINE_bool("use_progress", True, "Show a bar for the sweep, on a terminal.")
 _MIX_CODE = flags.DEFINE_bool(
     "mix_code", False, "Average runs even if they were made by different versions of the code."
 )
 _ITERATIONS = flags.DEFINE_integer(
-    "iterations", DEFAULT_ITERATIONS, "CFR+ iterations of the opponent; the one of RBT ships.", lower_bound=1
+    "iterations", DEFAULT_ITERATIONS, "CFR+ iterations of the opponent; RBT includes an equilibrium.", lower_bound=1
 )
 flags.register_validator(
     "scheduler", lambda address: address is None or "://" in address, "an address looks like tcp://localhost:8786"
@@ -52,10 +52,10 @@ def define_choice(name: str, options: Sequence[str], text: str, default: Sequenc
 
 
 def named_like(options: dict[str, T], beginnings: Sequence[str] | None) -> dict[str, T]:
-    """The options whose names begin like any of these; all if None."""
+    """The options whose names begin with any of these; all if None."""
     found = {name: each for name, each in options.items() if beginnings is None or name.startswith(tuple(beginnings))}
     if not found:
-        raise app.UsageError(f"none begins like {', '.join(beginnings or ())}; there are {'; '.join(options)}")
+        raise app.UsageError(f"no name begins with {', '.join(beginnings or ())}; there are {'; '.join(options)}")
     return found
 
 
@@ -74,7 +74,7 @@ def results() -> store.Store:
 def carry_out(
     configurations: list[Configuration], perform: Callable[[Configuration], Result] = run.perform
 ) -> list[Result]:
-    """The results of all configurations; what is not in the store is run now, by perform. With --stored, what is."""
+    """The results of all configurations; missing ones are run now, by `perform`. With --stored, only existing ones."""
     if _STORED.value:
         done = _stored(configurations)
     else:
@@ -97,10 +97,10 @@ def carry_out(
 
 
 def _stored(configurations: list[Configuration]) -> list[Result]:
-    """The results that are in the store already; says of what there are fewer."""
+    """The results in the store; prints a note if there are fewer than the flags select."""
     found = results().find_all({each.key: each for each in configurations}.values())
     if not found:
-        raise ValueError(f"none of the runs that the flags ask for is in {results().directory}")
+        raise ValueError(f"none of the runs selected by the flags is in {results().directory}")
     asked = collections.Counter(each.title for each in {each.key: each for each in configurations}.values())
     there = collections.Counter(each.configuration.title for each in found)
     for title, number in asked.items():
@@ -110,7 +110,7 @@ def _stored(configurations: list[Configuration]) -> list[Result]:
 
 
 def check_hyper_parameters(configurations: list[Configuration]) -> None:
-    """Refuses values that an algorithm does not take, before anything is run."""
+    """Raises an error for values that an algorithm does not accept, before anything is run."""
     tree = build_infostate_tree("kuhn", 0)
     for each in {each.kind: each for each in configurations if each.algorithm in catalogue()}.values():
         try:
@@ -120,7 +120,7 @@ def check_hyper_parameters(configurations: list[Configuration]) -> None:
 
 
 def without_refused(configurations: list[Configuration]) -> tuple[list[Configuration], list[Configuration]]:
-    """Those whose algorithm takes on the tree of their game, and the others; says which these are, and why."""
+    """The configurations whose algorithm accepts the tree of their game, and the others; prints these, and why."""
     refusals: dict[str, str | None] = {}
     for each in configurations:
         if each.kind not in refusals:

@@ -1,4 +1,4 @@
-"""What players and algorithms are called in tables, figures and paths."""
+"""The names of players and algorithms in tables, figures and paths."""
 
 import re
 
@@ -10,13 +10,15 @@ _LABELS = {
     "OutcomeSamplingMCCFR": "MCCFR",
     "BPIUCRL": "BPI-UCRL",
     "MDPGapE": "MDP-GapE",
-    "BalancedLevels": "Balanced levels",
     "ThompsonTree": "Thompson tree",
     "OpenSpielQLearner": "Q-learning",
     "ReferenceLimit": "*asymptotic reference*",
     "OpenSpielDQN": "DQN, SGD",
     "OpenSpielDQNAdam": "DQN, Adam",
     "OpenSpielISMCTS": "ISMCTS",
+    "OurNetwork": "network responder",
+    "OurSearch": "search responder",
+    "OurPortfolio": "portfolio of responders",
 }
 
 

@@ -1,4 +1,4 @@
-"""The further problems that learners are compared on."""
+"""The further problems on which learners are compared."""
 
 from experiments.sweep.configuration import Problem
 

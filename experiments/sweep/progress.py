@@ -1,4 +1,4 @@
-"""How far a sweep has come: one bar, on a terminal."""
+"""The progress of a sweep: one bar, on a terminal."""
 
 import collections
 import contextlib
@@ -12,10 +12,10 @@ from experiments.sweep.result import Result
 
 
 class Progress(contextlib.AbstractContextManager):
-    """One bar for the sweep: runs done, running and left, and the time remaining.
+    """One bar for the sweep: runs done, running and waiting, and the remaining time.
 
-    A run is expected to take as long as the mean of the finished ones that differ from it in the seed alone; while
-    there is none, as long as the mean of these means.
+    The expected time of a run is the mean of the finished runs that differ from it only in the seed; if there is none,
+    the mean of these means.
     """
 
     def __init__(self, found: list[Result], missing: list[Configuration], use_progress: bool):
@@ -46,7 +46,7 @@ class Progress(contextlib.AbstractContextManager):
         self._bar.set_postfix_str(f"{running} running, {left - running} waiting, {self.remaining()} left")
 
     def remaining(self) -> str:
-        """The time that what is left should take, in words."""
+        """The expected remaining time, in words."""
         means = {like: sum(each) / len(each) for like, each in self._seconds.items()}
         if not means:
             return "unknown time"

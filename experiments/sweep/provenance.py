@@ -1,4 +1,4 @@
-"""What made a result: versions of all that computes, the revision of the checkout, a digest of the source files."""
+"""The provenance of a result: library versions, the revision of the checkout, a digest of the source files."""
 
 import functools
 import hashlib

@@ -1,4 +1,4 @@
-"""What a run came to, as it is stored in JSON: the configuration, what made it, where it was, its outcome and time."""
+"""The result of a run, as stored in JSON: configuration, provenance, environment, outcome and timing."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Learning:
 
 @dataclasses.dataclass
 class Stopping:
-    """Episodes until it stopped or was given up; on the [0, 1] scale of epsilon, the true gap of its policy and, if it
-    was given up, the width that remained, where the learner knows it."""
+    """Episodes until the run stopped or was given up; the true gap of its policy and, if it was given up and its
+    learner knows it, the remaining width, on the [0, 1] scale of epsilon."""
 
     episodes: int
     stopped: bool
@@ -39,7 +39,7 @@ class Stopping:
 
 @dataclasses.dataclass
 class Limit:
-    """Between which two numbers of episodes the asymptotic reference lies, and whether for every answer."""
+    """A lower and an upper bound on the asymptotic reference, in episodes, and whether they hold for every answer."""
 
     least: float
     most: float
@@ -47,7 +47,7 @@ class Limit:
 
 
 class Value(typing.NamedTuple):
-    """What a response wins, its standard error, and the episodes that it was learned from."""
+    """What a response wins, its standard error, and the episodes from which it was learned."""
 
     mean: float
     error: float
@@ -66,7 +66,7 @@ class Responding:
 
 @dataclasses.dataclass
 class Cost:
-    """Processor seconds of an episode and of measuring a value gap, peak memory; or why the learner refused."""
+    """Processor seconds per episode and per measurement of a value gap, and peak memory; or why the learner refused."""
 
     seconds: float
     gibibytes: float = 0.0
@@ -86,7 +86,7 @@ OUTCOMES: dict[str, type] = {
 
 @dataclasses.dataclass
 class Environment:
-    """Runs are compared only if they met the same fingerprint."""
+    """The environment of a run. Only runs with the same fingerprint are compared."""
 
     game_string: str | None
     best_value: float | None
@@ -127,12 +127,12 @@ class Result(typing.Generic[OutcomeT]):
         measured_after: list[float] | None = None,
         processor: float | None = None,
     ) -> Result[OutcomeT]:
-        """A run that ended now, here, by this code."""
+        """The result of a run that ended now, on this machine, with this code."""
         timing = Timing(seconds, measured_after or [], processor, time.time(), socket.gethostname())
         return cls(configuration, code(), environment, outcome, timing)
 
     def to_json(self) -> dict[str, typing.Any]:
-        """As plain values; fields of the environment and timing that may be absent are left out if they are None."""
+        """The result as plain values; optional fields of the environment and timing are left out if they are None."""
         data = dataclasses.asdict(self)
         kinds = {"environment": Environment, "timing": Timing, "outcome": OUTCOMES[self.configuration.experiment]}
         for part, kind in kinds.items():
@@ -144,7 +144,7 @@ class Result(typing.Generic[OutcomeT]):
 
     @classmethod
     def from_json(cls, data: dict[str, typing.Any]) -> Result:
-        """Raises ValueError for what is not a result of this version."""
+        """Reads a result; raises a ValueError if it is not a result of this version."""
         try:
             configuration = Configuration(**data["configuration"])
             return cls(
@@ -155,4 +155,4 @@ class Result(typing.Generic[OutcomeT]):
                 Timing(**data["timing"]),
             )
         except (KeyError, TypeError) as error:
-            raise ValueError(f"not a result that this version reads: {type(error).__name__}: {error}") from None
+            raise ValueError(f"not a result that this version can read: {type(error).__name__}: {error}") from None

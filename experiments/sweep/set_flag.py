@@ -13,13 +13,13 @@ _SET = flags.DEFINE_multi_string(
     "set",
     [],
     "A hyper-parameter of a learner, such as UCBT.c=0.5; may be given several times. If not given: the paper's "
-    "constant where it has one, else the learner's default.",
+    "constant if there is one, otherwise the learner's default.",
 )
 _WORDS = {"true": True, "false": False}
 
 
 def parse(setting: str) -> tuple[str, str, typing.Any]:
-    """The learner, the name and the value of a setting; flags.ValidationError names what there is."""
+    """The learner, the name and the value of a setting; a flags.ValidationError names the possible ones."""
     parts = re.fullmatch(r"(\w+)\.(\w+)=(.*)", setting)
     if parts is None:
         raise flags.ValidationError(f"{setting!r} does not look like UCBT.c=0.5")
@@ -48,12 +48,12 @@ flags.register_validator("set", _can_be_parsed)
 
 
 def given(algorithm: str) -> dict[str, typing.Any]:
-    """What the flag says of that learner; of a hyper-parameter that is given twice, the last."""
+    """The flag's values for a learner; if a hyper-parameter is given twice, the last one."""
     return {name: value for learner, name, value in map(parse, _SET.value) if learner == algorithm}
 
 
 def check_used(algorithms: Iterable[str]) -> None:
-    """Refuses a setting of a learner that is not among those that learn."""
+    """Raises an error for a setting of a learner that is not used."""
     there = list(algorithms)
     for learner in dict.fromkeys(parse(each)[0] for each in _SET.value):
         if learner not in there:

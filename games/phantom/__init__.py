@@ -16,12 +16,12 @@ SHIPPED = pathlib.Path(__file__).parent / "data"  # equilibria
 def phantom_game(game: pyspiel.Game) -> SequenceForm | None:
     """The sequence form of phantom_ttt or dark_hex; None if it has none here.
 
-    Covered are obstype=reveal-nothing and boards of up to nine cells. It is built once, saved on disk if it is large,
+    It supports obstype=reveal-nothing and boards of up to nine cells. It is built once, saved on disk if it is large,
     and kept in memory for the next call.
 
     The states of classical dark hex are those of its tensors, as in the published evaluations of this game. Its strings
-    have the number of moves of both players, which tells how often the other was bumped, although obstype is
-    reveal-nothing; and only the current number, so that they do not even have perfect recall.
+    contain the number of moves of both players, which reveals how often the other was bumped, although obstype is
+    reveal-nothing. They contain only the current number, so they do not even have perfect recall.
     """
     from tmdp_spiel.games.phantom import form  # kernels are loaded when they are needed
 

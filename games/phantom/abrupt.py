@@ -1,11 +1,11 @@
 """The gradient of the abrupt versions: the same factorisation, with the times of stones and bumps mixed.
 
-A bump ends the turn, so the players try in strict alternation: try f of player 0 comes before try f of player 1. An own
-history of k tries is its *pattern* (which of the k tries were stones), the order of the stones over the own cells A,
-and the *bumps*, one cell per bump in the order of time. As in the classical versions a pair of histories with final
-stones (A0, A1) fits together iff every cell does. Given both patterns, the r-th bump of a player must hit one of the
-first k(r) stones of the other, where k(r) is the number of stones that the other has placed by then. So it must lie in
-the r-th set of a chain
+A bump ends the turn, so the players try in strict alternation: try f of player 0 comes before try f of player 1. A
+player's history of k tries is its *pattern* (which of the k tries were stones), the order of the stones over the
+player's cells A, and the *bumps*, one cell per bump in the order of time. As in the classical versions, a pair of
+histories with final stones (A0, A1) is compatible iff every cell is. Given both patterns, the r-th bump of a player
+must hit one of the first k(r) stones of the other, where k(r) is the number of stones that the other has placed by
+then. So it must lie in the r-th set of a chain
 
     S(1) ⊂ S(2) ⊂ .. ⊂ S(b),   S(r) = the first k(r) cells in the other's order of stones,
 
@@ -16,7 +16,7 @@ and "my bumps lie in the other's chain". For each pair of patterns, multiplying 
     W(chain, chain') = sum over the orders t1 of chain' of Y(chain, t1)
     g(t0, v0) += sum over the chains' that v0 lies in of W(chain of t0, chain')      `_expand`, the transpose
 
-Bumps are numbered as the leaves of a trie: the children of a node are the cells that are left, in increasing order.
+Bumps are numbered as the leaves of a trie: the children of a node are the remaining cells, in increasing order.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ WorkSpace = collections.namedtuple("WorkSpace", ["buffers", "sums"])
 
 
 class AbruptGradient:
-    """Gradients of an abrupt version, by classes of own histories."""
+    """Gradients of an abrupt version, by classes of the player's histories."""
 
     def __init__(self, rules: Rules, states: tuple[PlayerStates, PlayerStates]):
         self._cells = rules.num_cells
@@ -65,7 +65,7 @@ class AbruptGradient:
         self.codes = tuple(self._code(rules, player, states[player]) for player in (0, 1))
 
     def _code(self, rules: Rules, player: int, states: PlayerStates) -> np.ndarray:
-        """int32[J + 1, 2]: the entries of the own histories after a stone and after a bump; -1 if no game ends so."""
+        """int32[J + 1, 2]: the entries of the histories after a stone and after a bump; -1 if no game ends so."""
         codes = np.full((states.num_sequences + 1, 2), -1, np.int32)
         _codes(
             self._classes[player],
@@ -81,7 +81,7 @@ class AbruptGradient:
         return codes
 
     def __call__(self, player: int, reach: np.ndarray, payoff: np.ndarray, out: np.ndarray) -> None:
-        """Histories with the same number of own stones are done together, which bounds the memory for their values."""
+        """Processes histories with the same number of the player's stones together, which limits the memory."""
         mine, theirs = self._classes[player], self._classes[1 - player]
         if self._scratch is None:  # kept: fresh memory would have to be mapped at every call
             entries = max(classes.size for classes in self._classes)
@@ -136,9 +136,9 @@ def _sizes(ending: tuple[int, int, int]) -> tuple[int, int]:
 def _contract(n, sizes, bumps, embeddings, buffers, width, y):
     """Writes to y[chain] the sum of the rows of buffers[bumps] whose bumps lie in the chain, for all chains.
 
-    buffers[b] has one row of `width` numbers for each node of b bumps over the cells of the set above. The last bump is
-    summed over first, for every set that a chain can have there; then the one before it, for every subset; and so on.
-    The bumps that are left lie in the set as well, so only its cells are kept.
+    buffers[b] has one row of `width` numbers for each node of b bumps over the cells of the set above. The sum runs
+    over the last bump first, for every set that a chain can have there; then over the one before it, for every subset;
+    and so on. The remaining bumps also lie in the set, so only its cells are kept.
     """
     subset = np.full(bumps + 1, -1)
     level, at = bumps, 0
@@ -194,7 +194,7 @@ def _expand(n, sizes, bumps, embeddings, buffers, width, w):
 def _sum_last(n, bumps, nodes, rows, sums, width):
     """sums: for each node of bumps - 1 bumps over n cells, the sum of the rows of its children.
 
-    Unsigned indices spare the check for negative ones, which keeps the inner loops from being vectorised.
+    Unsigned indices avoid the check for negative ones, which would prevent vectorisation of the inner loops.
     """
     children, width = n - bumps + 1, np.uint64(width)
     for node in range(PERMUTATIONS[n, bumps - 1]):
@@ -264,7 +264,7 @@ def _codes(classes, cells, first_sequence, action, tries, own, bumps, codes):
 
 @numba.njit(cache=True, parallel=True)
 def _scatter(codes, reach, x):
-    """An entry has one history at most, so no two threads write the same."""
+    """Adds values to entries. An entry has at most one history, so no two threads write to the same one."""
     for j in numba.prange(len(codes)):
         for bumped in range(2):
             if codes[j, bumped] >= 0:
@@ -324,7 +324,7 @@ def _add_rows(chain_of_order, orders, width, rows, nodes, num_nodes, weight, sta
 def _multiply(tasks, g_start, mine, theirs, pairs: Pairs, patterns, shapes, embeddings, payoff, cells, work, x, g):
     """g = (sum over pairs of final stones and of patterns of payoff * the product of both matrices) x.
 
-    Only for the own final stones of these tasks, whose entries begin at g_start.
+    Only for the player's final stones of these tasks, whose entries begin at g_start.
     """
     for at in numba.prange(len(tasks)):
         task = tasks[at]

@@ -1,4 +1,4 @@
-"""Which patterns of an abrupt version go together, the chains of their stones, and the numbering of bumps.
+"""Which patterns of an abrupt version are compatible, the chains of their stones, and the numbering of bumps.
 
 See `abrupt` for what patterns, chains and bumps are.
 """
@@ -71,7 +71,7 @@ def _stone_times(stones: int, tries: int, ends_with_stone: bool) -> list[tuple[i
 
 
 def _shape(own: tuple[int, ...], others: tuple[int, ...], made: int, player: int) -> tuple[int, ...]:
-    """k(r): the own stones before the r-th bump of the other, which made `made` tries, its stones at `others`."""
+    """k(r): the player's stones before the other's r-th bump; the other made `made` tries, its stones at `others`."""
     bumps = [t for t in range(1, made + 1) if t not in others]
     return tuple(sum(t <= bump - player for t in own) for bump in bumps)
 
@@ -127,7 +127,7 @@ def group_patterns(
 
 
 class ShapeTable:
-    """Numbers the shapes of chains over n cells, and says which chain every order of the cells has."""
+    """Numbers the shapes of chains over n cells, and computes which chain every order of the cells has."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[int, tuple[int, ...]], int] = {}

@@ -1,23 +1,23 @@
 """The gradient of the classical versions, factored over the cells.
 
 Every turn ends with a stone, so the n-th stone of a player is placed in round n, and player 0 moves first in a round. A
-game ends with a stone, and the last own sequence of either player is one that placed a stone. What matters of an own
-history with the stones A is the round t(c) of each stone and the round of the bump on each other cell, if any. For
-final stones (A0, A1), a pair of own histories fits together iff every cell fits:
+game ends with a stone, and the last sequence of either player is one that placed a stone. A player's history with the
+stones A is described by the round t(c) of each stone and the round of the bump on each other cell, if any. For final
+stones (A0, A1), a pair of the players' histories is compatible iff every cell is:
 
     c in A0:  player 1 did not try c, or bumped in a round f1(c) >= t0(c)
     c in A1:  player 0 did not try c, or bumped in a round f0(c) >  t1(c)
     other c:  nobody tried c
 
-With a bump stored as v = f1 or v = f0 - 1, and v = 0 for none, both lines say: v = 0 or v >= t. So the 0/1 matrix
+With a bump stored as v = f1 or v = f0 - 1, and v = 0 for none, both conditions are: v = 0 or v >= t. So the 0/1 matrix
 between the histories (t0, v0) and (t1, v1) is K(t0, v1) K(v0, t1), a product over cells, and multiplying by it is
 
     Z(t0, t1)  = sum over v1 of K(t0, v1) x(t1, v1)      suffix sums along the axes of a small cube, for each t1
     g(t0, v0)  = sum over t1 of K(v0, t1) Z(t0, t1)      prefix sums along the axes of a small cube, for each t0
 
-A *class* is all own histories with n stones; it is one array over (stones, order of the stones, bumps), so that a pair
-(A0, A1) reads and writes slices of it. Own histories that differ only in the order of bumps within a round share an
-entry.
+A *class* is the set of a player's histories with n stones. It is one array over (stones, order of the stones, bumps),
+so that a pair (A0, A1) reads and writes slices of it. Histories that differ only in the order of bumps within a round
+share an entry.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ ORDERS = _orders()
 
 
 class ClassicalGradient:
-    """Gradients of a classical version, by classes of own histories."""
+    """Gradients of a classical version, by classes of the player's histories."""
 
     def __init__(self, rules: Rules, states: tuple[PlayerStates, PlayerStates]):
         endings = [ending for ending in rules.endings() if _by_turns(*ending)]
@@ -98,7 +98,7 @@ class ClassicalGradient:
 
 
 def _by_turns(first: int, second: int, kind: int) -> bool:
-    """Whether stones placed in turns can lie so at the end: the winner, or whoever fills the board, moved last."""
+    """Whether these can be the final stones of a game in turns: the winner, or who fills the board, moved last."""
     ahead = POPCOUNT[first] - POPCOUNT[second]
     return ahead in (0, 1) if kind == DRAW else ahead == (1 if kind == WIN_0 else 0)
 
@@ -126,7 +126,9 @@ def final_pairs(player: int, endings: list[tuple[int, int, int]]) -> Pairs:
     for ending in endings:
         by_target.setdefault(ending[player], []).append((ending[1 - player], ending[2]))
     targets = sorted(by_target, key=lambda mask: (POPCOUNT[mask], mask))
-    targets = targets[::2] + targets[1::2]  # two cores that take half of them each have about the same to do
+    targets = (
+        targets[::2] + targets[1::2]
+    )  # so that two cores that take half of them each have about the same amount of work
     first = np.cumsum([0] + [len(by_target[target]) for target in targets])
     others = [pair for target in targets for pair in by_target[target]]
     return Pairs(
@@ -148,7 +150,7 @@ def order_rank(times, n):
 
 @numba.njit(cache=True, parallel=True)
 def _codes(classes, player, cells, first_sequence, action, tries, own, bumps, codes):
-    """For each sequence the entry of the own history that it makes if it places a stone; -1 if no game ends so."""
+    """For each sequence, the entry of the player's history if it places a stone; -1 if no game ends so."""
     for s in numba.prange(len(tries)):
         mine, seen = np.int64(own[s]), np.int64(bumps[s])
         n = POPCOUNT[mine] + 1

@@ -1,10 +1,10 @@
 """The information states of one player of a phantom game, level by level.
 
-A state is the own tries in order and the result of each. Level d holds the states after d tries. A state exists if the
-game can still be on: there is a number m of the other's stones that fits the turns so far, and cells for these stones
-that hold all bumps, do not win, and leave a cell empty (`Rules.can_go_on`). In the classical versions m is known. In
-the abrupt ones the other has made u tries, m of them stones; it could have placed its stones first and made its u - m
-bumps later, which leaves the most stones of both for the bumps, so if any order fits, this one does.
+A state is the list of the player's tries and their results. Level d has the states after d tries. A state exists if the
+game may not be over: there is a number m of the other's stones that fits the turns so far, and cells for these stones
+that include all bumps, do not win, and leave a cell empty (`Rules.can_go_on`). In the classical versions m is known. In
+the abrupt versions the other has made u tries, m of them stones. If any order of them is possible, then so is the order
+with its stones first and its u - m bumps last, because this gives the most stones of both players for the bumps.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class PlayerStates:
     """The states of one player in level order, as arrays.
 
     tries: uint64[S]  the cells tried, TRY_BITS each, the first in the lowest bits
-    own, bumps: uint16[S]  the cells of the own stones, and those found taken
+    own, bumps: uint16[S]  the cells of the player's stones, and those found taken
     The other arrays are those of an InfostateTree; the children of a sequence are the state after a stone, then the
     state after a bump, as far as they exist.
     """
@@ -87,7 +87,7 @@ def _level_order(levels: list, counts: list, actions: list) -> PlayerStates:
 
 @numba.njit(cache=True)
 def _exists(can_go_on, player, abrupt, tries, own, bumps):
-    """Whether the game can still be on, with the player to move."""
+    """Whether the game may not be over, with the player to move."""
     stones, found = POPCOUNT[own], POPCOUNT[bumps]
     if not abrupt:
         return can_go_on[own, bumps, stones + player]
@@ -106,8 +106,8 @@ def _exists(can_go_on, player, abrupt, tries, own, bumps):
 def bumps_fit(player, made, results, theirs):
     """Whether the other can have made its tries in the order: `theirs` stones, then bumps.
 
-    Its try u comes after u (player 0) or u - 1 (player 1) tries of the player. Its stones are there for a bump of the
-    player in try t if they were among its first t - 1 (player 0) or t tries.
+    Its try u comes after u (player 0) or u - 1 (player 1) tries of the player. The player can bump into its stones in
+    try t if they were among its first t - 1 (player 0) or t tries.
     """
     bumps = 0
     for t in range(1, made + 1):

@@ -32,7 +32,7 @@ _RETURNS = (PAYOFFS + 1) / 2  # of each kind of ending, per player
 
 
 class PhantomForm(SequenceForm):
-    """The sequence form of a phantom game. Its states are OpenSpiel's: the own tries and their results."""
+    """The sequence form of a phantom game. Its states are OpenSpiel's: the player's tries and their results."""
 
     tensor_kind = "information_state_tensor"
     leading_one_hots = 0
@@ -91,7 +91,7 @@ class PhantomForm(SequenceForm):
 
 
 def _extreme_returns(endings: np.ndarray, returns: np.ndarray, extreme: Callable, otherwise: float) -> np.ndarray:
-    """The least or the most return after each sequence, by the kinds of endings that are possible there."""
+    """The smallest or largest return after each sequence, by the kinds of endings that are possible there."""
     masks = range(1 << len(returns))
     kinds = [[value for kind, value in enumerate(returns) if mask >> kind & 1] for mask in masks]
     return np.array([extreme(values, default=otherwise) for values in kinds])[endings]
@@ -123,7 +123,7 @@ def _form(rules: Rules) -> PhantomForm:
     except FileExistsError:  # another process has just saved it
         pass
     except OSError as error:
-        warnings.warn(f"the trees of {rules.game_string} could not be kept for next time: {error}", stacklevel=3)
+        warnings.warn(f"the trees of {rules.game_string} could not be written to the cache: {error}", stacklevel=3)
         return form
     del form
     return _load(path, rules)

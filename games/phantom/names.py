@@ -1,8 +1,8 @@
-"""The states of a phantom game as OpenSpiel shows them: strings, tensors, and a history that leads to each.
+"""The states of a phantom game in OpenSpiel's form: strings, tensors, and a history that leads to each.
 
-A string is the player's view, then in dark hex the number of moves that both have made, then the own tries. In the
-classical version that number is not known to the player (the tensor does not have it, and obstype is reveal-nothing);
-here it is written "?", and strings with any number name the same state.
+A string has the player's view, then in dark hex the number of moves of both players, then the player's tries. In the
+classical version this number is not known to the player (it is not in the tensor, and obstype is reveal-nothing). Here
+it is written "?", and strings with any number denote the same state.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class PhantomNames:
         return state
 
     def _without_number(self, string: str) -> str:
-        """The string without the number of moves, where the player does not know it."""
+        """The string without the number of moves, if the player does not know it."""
         lines = string.split("\n")
         if self._rules.hexagonal and not self._rules.abrupt and len(lines) == self._rules.rows + 2:
             number = lines.pop(self._rules.rows)
@@ -62,7 +62,7 @@ class PhantomNames:
         return "\n".join(lines)
 
     def _follow(self, view: str, tries: list[str]) -> int | None:
-        """The state after these tries, each with the result that the view shows."""
+        """The state after these tries, each with its result in the view."""
         states, state = self._states, 0
         for entry in tries:
             player, _, digits = entry.partition(",")
@@ -82,7 +82,7 @@ class PhantomNames:
         return state if state < states.num_states else None
 
     def history(self, state: int) -> list[int]:
-        """The moves of one history that leads to a state: the other places its stones first, then bumps."""
+        """The moves of one history that leads to a state, in which the other places its stones first and then bumps."""
         rules, player, tries = self._rules, self._player, self.tries(state)
         own, bumps = int(self._states.own[state]), int(self._states.bumps[state])
         theirs = self._their_moves(own, bumps, tries)
@@ -101,7 +101,7 @@ class PhantomNames:
         return moves
 
     def _their_moves(self, own: int, bumps: int, tries: list[int]) -> list[int]:
-        """Moves of the other that fit: those cells first that are bumped into first."""
+        """Possible moves of the other: first the cells that are bumped into first."""
         rules, player = self._rules, self._player
         results = sum(1 << t for t, cell in enumerate(tries) if own >> cell & 1)
         made = len(tries) + player if rules.abrupt else int(POPCOUNT[own]) + player

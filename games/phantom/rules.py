@@ -1,8 +1,8 @@
-"""What phantom tic-tac-toe and dark hex share: stones are placed on cells without seeing the other's stones.
+"""The common rules of phantom tic-tac-toe and dark hex: players place stones without seeing the other's stones.
 
 A *try* of a cell that the other holds is a *bump*: the player learns that the cell is taken. In the classical versions
-it tries again, so that a turn ends with a stone; in the abrupt versions the turn is over. A player sees its own tries
-and their results, and nothing else.
+it tries again, so a turn ends with a stone; in the abrupt versions a bump ends the turn. A player sees only its own
+tries and their results.
 
 Cells are numbered row by row; a set of cells is a bit mask.
 """
@@ -69,10 +69,10 @@ class Rules:
 
     @functools.cached_property
     def can_go_on(self) -> np.ndarray:
-        """bool[2, 2^cells, 2^cells, cells + 1]: player, own stones, bumps, number of the other's stones.
+        """bool[2, 2^cells, 2^cells, cells + 1]: player, the player's stones, bumps, number of the other's stones.
 
-        Whether the game can still be on: no win by the own stones, and the other's stones, of which the bumps are
-        some, can lie so that they do not win and leave a cell empty.
+        Whether the game may not be over: the player's stones do not win, and there is a position of the other's stones
+        that includes the bumps, does not win and leaves a cell empty.
         """
         return np.stack([self._can_go_on(player) for player in (0, 1)])
 
@@ -103,7 +103,7 @@ class Rules:
 
 
 def rules_of(game: pyspiel.Game) -> Rules | None:
-    """The rules of an OpenSpiel game; None if it is not one of these, or of a size that is not covered."""
+    """The rules of an OpenSpiel game; None if it is not one of these games, or its size is not supported."""
     name = game.get_type().short_name
     if name not in ("phantom_ttt", "dark_hex"):
         return None

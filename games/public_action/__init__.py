@@ -18,10 +18,10 @@ MAX_SEQUENCES = 60_000_000  # of both players; CFR+ then stays below 4 GB
 
 
 def exact_game(game: str | pyspiel.Game) -> ExactGame | None:
-    """The sequence form of a game, built once and kept for the next call; None if the game has none here.
+    """The sequence form of a game, built once and cached for the next call; None if the game has none here.
 
-    Covered are liars_dice for two players; goofspiel for two players with imp_info=True and returns_type=win_loss; and
-    oshi_zumo with min_bid >= 1; each up to MAX_SEQUENCES own sequences of both players.
+    It supports liars_dice for two players; goofspiel for two players with imp_info=True and returns_type=win_loss; and
+    oshi_zumo with min_bid >= 1; each up to MAX_SEQUENCES sequences of both players together.
 
     Args:
         game: anything that load_game takes.

@@ -1,4 +1,4 @@
-"""What the exact games of this package have in common: a sequence form whose states can be shown to an agent."""
+"""The common part of the exact games of this package: a sequence form whose states can be passed to an agent."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tmdp_spiel.trees.sequence_form import SequenceForm
 class ExactGame(SequenceForm):
     """A sequence form that also makes OpenSpiel's tensors of information states, in batches.
 
-    tensor_kind:      "information_state_tensor", or "observation_tensor" where OpenSpiel has no other
-    leading_one_hots: entries at the beginning of a tensor that tell the players apart
-    symmetric:        whether the trees of both players have the same arrays, endings included
+    tensor_kind:      "information_state_tensor", or "observation_tensor" if OpenSpiel has no other
+    leading_one_hots: the number of entries at the beginning of a tensor that identify the player
+    symmetric:        whether the trees of both players have the same arrays, including endings
     """
 
     symmetric = True
@@ -31,7 +31,7 @@ class ExactGame(SequenceForm):
             tree.num_terminals = tree.num_merged_terminals = number
 
     def _count_terminals(self, player: int) -> int:
-        """Pairs of a last own sequence and a return that can follow it: where a gradient of ones is positive."""
+        """Pairs of a player's last sequence and a possible return after it: where a gradient of ones is positive."""
         ones = np.ones(self.trees[1 - player].num_sequences + 1)
         out = np.empty(self.trees[player].num_sequences + 1)
         kinds = np.eye(self.payoffs.shape[1])  # each pays something else
@@ -44,7 +44,7 @@ class ExactGame(SequenceForm):
 
     @abc.abstractmethod
     def tensors(self, player: int, states: np.ndarray) -> np.ndarray:
-        """float32[len(states), tensor_width]: the tensors that OpenSpiel's states give at these information states."""
+        """float32[len(states), tensor_width]: OpenSpiel's tensors at these information states."""
 
     @abc.abstractmethod
     def history(self, player: int, state: int) -> list[int]:

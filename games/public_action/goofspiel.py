@@ -1,12 +1,12 @@
 """Goofspiel with hidden bids (imp_info=True) in sequence form: a skeleton of bids and results, times the point cards.
 
 Both players see the point cards and who won each of them, never the other's bids. Which bids and results are possible
-does not depend on the point cards. So an information state is a *skeleton* state (own bids and their results) and the
-sequence of point cards so far, and the trees of both players have the same arrays, because results are written from the
-own point of view. Nothing ends before the last decision (the last card is forced). There, own skeleton state k meets
-those skeleton states of the other that fit it, card by card, and what a pair pays depends on the point cards only
-through the results, which are few. The pairs are the same for all orders of the point cards, so a gradient takes
-several orders at a time through one list of pairs, as one vector operation a pair.
+does not depend on the point cards. So an information state is a *skeleton* state (the player's bids and their results)
+and the sequence of point cards so far. The trees of both players have the same arrays, because results are written from
+the player's point of view. No game ends before the last decision (the last card is forced). There, a player's skeleton
+state k is paired with the compatible skeleton states of the other, card by card. The payoff of a pair depends on the
+point cards only through the results, which are few. The pairs are the same for all orders of the point cards. So a
+gradient processes several orders at a time with one list of pairs, and one vector operation per pair.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class Goofspiel(ExactGame):
         return history if player == 0 else [*history, self._spare(other)]
 
     def _spare(self, bids: tuple[int, ...]) -> int:
-        """A card that was not bid; player 1 is asked after player 0 has chosen."""
+        """A card that was not bid; player 1 bids after player 0 has chosen."""
         return min(set(range(self.num_cards)) - set(bids))
 
     @property
@@ -200,7 +200,7 @@ class GoofspielNames:
 
 
 def count_sequences(num_cards: int, points_order: str) -> int:
-    """Own sequences of both players."""
+    """The number of sequences of both players together."""
     total, orders = 0, 1
     for level, here in enumerate(build_skeleton(num_cards)):
         orders *= num_cards - level if points_order == "random" else 1
@@ -268,9 +268,9 @@ def _last_states(places: Places, num_skeletons: int, num_orders: int) -> np.ndar
 
 @numba.njit(cache=True, parallel=True, fastmath={"contract"})
 def _endings(pairs, results, point_cards, total, last_state, of_sign, reach, out):
-    """What the sequences of the last level collect; of_sign: the payoffs of a lost, drawn and won game.
+    """The values that the sequences of the last level collect; of_sign: the payoffs of a lost, drawn and won game.
 
-    The orders of the point cards are taken _LANES at a time; the lanes beyond the last order stay zero.
+    The orders of the point cards are processed _LANES at a time; the lanes beyond the last order stay zero.
     """
     skeletons, orders = last_state.shape
     rounds = results.shape[1]

@@ -1,4 +1,4 @@
-"""The part of goofspiel that does not depend on the point cards: own bids, their results, and who can have met whom."""
+"""The part of goofspiel that does not depend on the point cards: bids, results, and which histories are compatible."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Pairs = collections.namedtuple("Pairs", ["first", "other", "last"])
 
 
 def build_skeleton(num_cards: int) -> list[SkeletonLevel]:
-    """Own bids and results, level by level. A result is possible if cards of the other are left that give it."""
+    """A player's bids and results, level by level. A result is possible if the other still has a card that gives it."""
     bids, results = np.zeros((1, 0), np.int8), np.zeros((1, 0), np.int8)
     hand = np.array([2**num_cards - 1], np.int64)
     spent = np.zeros((1, 2**num_cards), np.bool_)  # which sets of cards the other can have spent

@@ -1,15 +1,15 @@
 """Liar's dice in sequence form: a public tree of bids, times the private hands.
 
 All actions are public, and the dice of the two players are independent. So a player's information state is a hand and
-the set of bids so far (bids only rise, so the set gives their order), and every hand has a copy of one public tree. An
-ending is a public node where the player to move calls "liar" on the last bid. It joins one sequence of the caller with
-one of the bidder for every pair of hands, and whether the bid is true depends only on how many dice of each hand match
-it. With y(h') the reach of the other's sequence with hand h', p the chance of a hand, and m(h) the number of matching
-dice, the own sequence with hand h collects
+the set of bids so far (bids only increase, so the set determines their order), and every hand has a copy of one public
+tree. An ending is a public node at which the player to move calls "liar" on the last bid. It pairs one sequence of the
+caller with one of the bidder for every pair of hands, and whether the bid is true depends only on how many dice of each
+hand match it. With y(h') the reach of the other's sequence with hand h', p the probability of a hand, and m(h) the
+number of matching dice, the player's sequence with hand h collects
 
     p(h) [ payoff if true * sum of p(h') y(h') over m(h') >= quantity - m(h)  +  payoff if false * the rest ],
 
-so a public node costs one pass over the hands instead of one over the pairs of hands.
+so a public node needs one pass over the hands instead of one over the pairs of hands.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class LiarsDiceNames:
 
 
 def count_sequences(numdice: int, dice_sides: int) -> int:
-    """Own sequences of both players: with each hand, every set of bids but the empty one is bid and called once."""
+    """The number of sequences of both players: per hand, every set of bids except the empty one is bid and called."""
     return 2 * (2 ** (2 * numdice * dice_sides) - 1) * math.comb(numdice + dice_sides - 1, numdice)
 
 
@@ -166,7 +166,7 @@ def _public_trees(num_bids: int) -> tuple[np.ndarray, PublicTree, PublicTree]:
 
 @numba.njit(cache=True)
 def _public_tree(player, num_bids):
-    """Level order: behind a bid come the nodes of the other's higher bids."""
+    """Level order: a bid is followed by the nodes after the other's higher bids."""
     nodes = 2 ** (num_bids - 1)
     bids = np.zeros(nodes, np.int32)
     first_sequence = np.zeros(nodes + 1, np.int32)
@@ -278,8 +278,8 @@ def _copy_for_hands(public, num_hands, first_sequence, first_child, parent, acti
 def _endings(caller, bidder, calling, hands, numdice, reach, own_call, if_true, if_false, out):
     """Endings at the nodes of the caller, who is player `calling`.
 
-    Writes what the caller's sequences collect from the bidder's reach if own_call, else what the bidder's sequences
-    collect from the caller's reach.
+    If own_call, writes the values that the caller's sequences collect from the bidder's reach; otherwise the values
+    that the bidder's sequences collect from the caller's reach.
     """
     num_hands = len(hands.chance)
     for block in numba.prange(len(caller.level_of)):

@@ -1,10 +1,10 @@
-"""Oshi-zumo in sequence form: simultaneous bids that are shown after every round.
+"""Oshi-zumo in sequence form: simultaneous bids that are revealed after every round.
 
 After each round both players know all bids, so their information states are the same public histories; only the order
-in which the two trees number them differs. Everything is written from the own point of view (own coins, the other's
-coins, the field seen so that the own pushes go up). Then both trees have the same arrays, and `mirror` maps a state of
-one player to the state of the other at the same history. What can follow depends only on the *position*: coins and
-field. A sequence (s, a) collects, over the other's bids b that end the game there,
+in which the two trees number them differs. Everything is written from the player's point of view: its coins, the
+other's coins, and the field oriented such that its pushes go up. Then both trees have the same arrays, and `mirror`
+maps a state of one player to the state of the other at the same history. What can follow depends only on the
+*position*: coins and field. A sequence (s, a) collects, over the other's bids b that end the game there,
 
     sum over b of payoff(position of s, a, b) * reach of the other's sequence (mirror(s), b).
 """
@@ -71,7 +71,7 @@ class OshiZumo(ExactGame):
         super().__init__((first, second), [[-1.0, 0.0, 1.0], [1.0, 0.0, -1.0]])
 
     def position(self, own: int, other: int, field: int) -> int:
-        """The number of a position: own coins, the other's coins, the field from the own point of view."""
+        """The number of a position: the player's coins, the other's coins, the field as seen by the player."""
         return (own * (self.coins + 1) + other) * (2 * self.size + 3) + field
 
     def coins_and_field(self, position: int) -> tuple[int, int, int]:
@@ -85,6 +85,12 @@ class OshiZumo(ExactGame):
         _endings(
             self.positions, self.trees[player].first_sequence, self.position_of, self.mirror, of_result, reach, out
         )
+
+    def exact_equilibrium(self) -> list[np.ndarray]:
+        from tmdp_spiel.games.public_action.bidding_equilibrium import optimal_bids  # which loads scipy
+
+        _, table = optimal_bids(self)
+        return [table, table]
 
     def history(self, player: int, state: int) -> list[int]:
         bids = self.shown_bids(player, state)
@@ -161,12 +167,12 @@ class OshiZumoNames:
 
 
 def _legal_bids(coins: int, min_bid: int) -> range:
-    """A player who has less than the minimum bids all that is left."""
+    """A player with less than the minimum bids all remaining coins."""
     return range(min(min_bid, coins), coins + 1)
 
 
 def _result(own: int, other: int, field: int, size: int, alesia: bool) -> int:
-    """How a position ends, from the own point of view; CONTINUES if it does not."""
+    """How a position ends, from the player's point of view; CONTINUES if it does not."""
     if field in (0, 2 * size + 2):
         return WON if field else LOST
     if own or other:
@@ -177,7 +183,7 @@ def _result(own: int, other: int, field: int, size: int, alesia: bool) -> int:
 
 
 def count_states(coins: int, min_bid: int, size: int) -> tuple[int, int]:
-    """States and own sequences of one player."""
+    """The number of states and sequences of one player."""
     known: dict[tuple[int, int, int], tuple[int, int]] = {}
     for own in range(coins + 1):
         for other in range(coins + 1):
@@ -226,7 +232,7 @@ def _positions(coins: int, min_bid: int, size: int, alesia: bool) -> Positions:
 
 @numba.njit(cache=True)
 def _build(positions, start, first_sequence, first_child, parent, action, can_end, position_of):
-    """Level order: behind an own bid come the states after the other's bids, from the lowest."""
+    """Level order: a bid of the player is followed by the states after the other's bids, from the lowest."""
     parent[0], position_of[0] = len(action), start
     found, j = 1, 0
     for s in range(len(parent)):

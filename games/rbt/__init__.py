@@ -10,10 +10,10 @@ from tmdp_spiel.trees.tree_mdp import TreeMDP
 
 
 class _RBTEnumeration(registry.Enumeration):
-    """Everything is imported when it is asked for, so that to open the shipped policy loads no solver."""
+    """Imports modules on demand, so that opening the included policy does not load the solver."""
 
     def tree_mdp(self, game: RBTGame, player: int, opponent, max_seconds: float | None = None) -> TreeMDP | None:
-        """From a late start, which is small, other opponents than those of the enumeration can be asked as well."""
+        """The Tree MDP; from a late start, which is small, also against other opponents than those supported here."""
         from tmdp_spiel.games.rbt import tree
 
         if game.start and not tree.knows_opponent(player, opponent):
@@ -25,16 +25,16 @@ class _RBTEnumeration(registry.Enumeration):
 
         return tree.infostate_tree(game, player)
 
-    def equilibrium(self, game: RBTGame):
-        """The shipped one is of the whole game with its own rules; a late start is solved like any other game."""
+    def equilibrium(self, game: RBTGame, iterations: int | None = None):
+        """The shipped ones are of the whole game with its own rules; a late start is solved like any other game."""
         if game.start:
             return None
         from tmdp_spiel.games.rbt import policy_file
 
-        policy = policy_file.shipped()
+        policy = policy_file.shipped(iterations)
         if policy.facts["game"] != str(game):
             raise ValueError(
-                f"the equilibrium that ships is of {policy.facts['game']}; solve {game} with experiments.solve_rbt"
+                f"the included equilibrium is of {policy.facts['game']}; solve {game} with experiments.solve_rbt"
             )
         return policy
 

@@ -1,13 +1,13 @@
-"""Enumerates the infostate trees of both players of RBT, and how they hang together.
+"""Enumerates the infostate trees of both players of RBT, and the positions that connect them.
 
-The idea: a sense changes nothing but the knowledge of the player who senses. So a history of the game is a triple: the
-common sequence of moves, x's senses and o's senses; what a sense shows follows from the moves, and so does the result.
-Instead of histories, of which there are more than 10^10, it is enough to visit
+A sense changes only the knowledge of the player who senses. So a history of the game is a triple: the common sequence
+of moves, x's senses and o's senses. The moves determine what a sense shows, and the result. Instead of the histories,
+of which there are more than 10^10, it is enough to visit
 
 * the *positions*: the move sequences that legal play of both can produce and that have not ended the game, fewer than
   10^6; those after k moves form ply k; and
 * at every position its *live states*: the information states of the player to move, one for each way it can have
-  sensed, this turn included, such that every move it made was legal by what it knew.
+  sensed, including this turn, such that every move it made was legal given what it knew.
 
 The two players' states at one position combine freely: every pair of a live state of x and one of o is a history.
 
@@ -227,7 +227,7 @@ def _continuing(next_position: np.ndarray, position_after: np.ndarray) -> np.nda
 
 @numba.njit(cache=True)
 def _mark_continuing(moves: _Level, live: Lists, continuing: np.ndarray) -> None:
-    """Marks the moves after which the mover can have another turn; nothing is shown after them."""
+    """Marks the moves after which the mover can have another turn; there is no observation after them."""
     for h in range(len(continuing)):
         for i in range(live.first[h], live.first[h + 1]):
             state = live.items[i]
@@ -249,7 +249,7 @@ def _mark_shown(senses: _Level, live: Lists, opponent: np.ndarray) -> None:
 
 @numba.njit(cache=True)
 def _empty_states(count: int) -> tuple:
-    """Room for the arrays of a level: own, known, legal, parent, observation."""
+    """Empty arrays of a level: own, known, legal, parent, observation."""
     return (
         np.empty(count, np.int16),
         np.empty(count, np.int16),
@@ -388,7 +388,7 @@ def _transpose(live: Lists, num_states: int) -> Lists:
 
 
 def _join(levels: list[_Level], player: int, plies: list[Ply]) -> PlayerTree:
-    """One tree out of its levels: their numbers are moved on by the states and the sequences of the levels above."""
+    """Joins the levels of a tree: their numbers are shifted by the states and sequences of the levels above."""
     level_start = _starts([len(level.parent) for level in levels])
     sequence_start = _starts([len(level.followers) for level in levels])
     num_states, num_sequences = level_start[-1], sequence_start[-1]

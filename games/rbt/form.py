@@ -16,7 +16,7 @@ _PAYOFFS = ((1.0, 0.0, -1.0), (-1.0, 0.0, 1.0))  # of x and of o, where x wins, 
 
 
 class RBTForm(SequenceForm):
-    """The sequence form of RBT. Reaches and gradients have the root last, plans of `passes` do not have it."""
+    """The sequence form of RBT. Reaches and gradients have the root last; plans of `passes` do not include it."""
 
     def __init__(self, game: RBTGame):
         super().__init__((infostate_tree(game, 0), infostate_tree(game, 1)), _PAYOFFS)

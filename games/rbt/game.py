@@ -1,24 +1,24 @@
 """Reconnaissance Blind Tic-Tac-Toe (RBT), an OpenSpiel game.
 
-Two players, x and o, mark the squares of a 3x3 board without seeing what the other does:
+Two players, x and o, mark the squares of a 3x3 board without seeing the other's moves:
 
     0 1 2
     3 4 5
     6 7 8
 
-x makes the first move. Every later turn, of either player, is a sense and then a move. A sense shows the player who
-uses it one of the four 2x2 windows of the true board; nothing else is ever observed. A player remembers every opponent
-mark it has seen; that a square was empty it knows only until its own move of the same turn. A player may move on any
-square that is neither its own nor known to be the opponent's. Moving on a square that the opponent holds loses at once;
-three in a row win; a full board is a draw. Utilities are 1, -1 and 0.
+x makes the first move. Every later turn, of either player, is a sense and then a move. A sense shows the player one of
+the four 2x2 windows of the true board; there are no other observations. A player remembers every opponent mark that it
+has seen. It knows that a square is empty only until its move in the same turn. A player may move to any square that is
+neither its own nor known to be the opponent's. Moving to a square that the opponent holds loses at once; three in a row
+win; a full board is a draw. Utilities are 1, -1 and 0.
 
 Parameters:
-  useful_senses  a sense is legal only if its window has a square that is neither own nor a known opponent mark
+  useful_senses  a sense is legal only if its window has a square that is neither the player's nor a known opponent mark
   forced_wins    if squares just sensed empty complete a line, the lowest of them is the only legal move
-  start          play from a position some moves in, such as "x4o0x8"; both players know those marks
+  start          play from a position after some moves, such as "x4o0x8"; both players know these marks
 
-Actions 0..8 are the moves, 9..12 the senses. The information state is the whole own history: the moves made, the
-windows sensed and what they showed, for example "x 4 tl:o..x 2".
+Actions 0..8 are the moves, 9..12 the senses. The information state is the player's whole history: its moves, the
+windows it sensed and what they showed, for example "x 4 tl:o..x 2".
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class RBTGame(pyspiel.Game):
 
 
 class RBTState(pyspiel.State):
-    """The true board, and for each player what it remembers. All attributes are immutable values."""
+    """The true board, and what each player remembers. All attributes are immutable values."""
 
     def __init__(self, game: RBTGame):
         super().__init__(game)
@@ -132,7 +132,7 @@ class RBTState(pyspiel.State):
         return [square for square in range(NUM_SQUARES) if self.board[square] == MARKS[player]]
 
     def sensed_empty(self, player: int) -> list[int]:
-        """The squares, in order, that the player has just sensed empty and may still rely on."""
+        """The squares, in order, that the player has just sensed empty and still knows to be empty."""
         if self.sensed is None or player != self.num_moves % 2:
             return []
         return [square for square in WINDOWS[self.sensed] if self.board[square] == EMPTY]
@@ -175,7 +175,7 @@ class RBTState(pyspiel.State):
         return list(self._returns or [0.0, 0.0])
 
     def view(self, player: int) -> str:
-        """Nine squares as the player knows them: own marks, opponent marks seen, "." just sensed empty, else "?"."""
+        """Nine squares as the player knows them: its marks, opponent marks seen, "." just sensed empty, else "?"."""
         empty = self.sensed_empty(player)
         return "".join(
             self.board[square]
@@ -199,8 +199,8 @@ class RBTState(pyspiel.State):
 class RBTObserver:
     """What a player sees, as a string and as a tensor (see open_spiel/python/observation.py).
 
-    With perfect recall the tensor holds the own moves, the windows sensed, and where each showed the opponent; without,
-    the board as the player knows it now.
+    With perfect recall, the tensor contains the player's moves, the windows it sensed, and where each showed the
+    opponent; otherwise, the board as the player knows it now.
     """
 
     def __init__(self, iig_obs_type: pyspiel.IIGObservationType, params: dict | None):
@@ -272,7 +272,7 @@ def parse_history_string(string: str) -> tuple[int, tuple[int | tuple[int, str],
 
 
 def action_and_observation(player: int, entry: int | tuple[int, str]) -> tuple[int, int]:
-    """The action of an entry of an own history, and where a sense showed the opponent, as a mask; 0 after a move."""
+    """The action of an entry of a player's history, and where a sense showed the opponent, as a mask; 0 for a move."""
     if isinstance(entry, int):
         return entry, 0
     window, shown = entry
@@ -280,7 +280,7 @@ def action_and_observation(player: int, entry: int | tuple[int, str]) -> tuple[i
 
 
 def parse_start(text: str) -> tuple[int, ...]:
-    """The squares of a start such as "x4o0x8"; x and o take turns on different squares, and nobody has won yet."""
+    """The squares of a start such as "x4o0x8"; x and o take turns on different squares, and neither has won."""
     if not re.fullmatch(r"(x[0-8]o[0-8])*(x[0-8])?", text):
         raise ValueError(f"start must alternate x and o, each with a square 0-8, such as 'x4o0x8', not {text!r}")
     squares = tuple(int(square) for square in text[1::2])

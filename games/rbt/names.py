@@ -1,4 +1,4 @@
-"""The information-state strings of RBT's trees, computed from the arrays: ten million strings would not fit."""
+"""The information-state strings of RBT's trees, computed from the arrays to save the memory of ten million strings."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class RBTNames:
         return rbt.history_string(self._player, history)
 
     def _state_of(self, sequence: int) -> int:
-        """The state a sequence belongs to: the last that begins at or before it."""
+        """The state of a sequence: the last state that begins at or before it."""
         return int(self._tree.first_sequence.searchsorted(np.int32(sequence), side="right")) - 1
 
     def _shown(self, window: int, observation: int, own: set[int]) -> str:

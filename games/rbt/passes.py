@@ -1,19 +1,19 @@
-"""The passes over an enumerated RBT that every solver and every T-MDP of it is made of.
+"""The passes over an enumerated RBT, from which every solver and every T-MDP of it is built.
 
-A plan is one probability per sequence of a player. Its *own reach* has one number r(j) per sequence j: the product of
-the plan's probabilities on the path to j and at j. With senses factored out, all that one player's plan means to the
-other is a table per ply,
+A plan is one probability per sequence of a player. Its *reach* has one number r(j) per sequence j: the product of the
+plan's probabilities on the path to j and at j. With senses factored out, one player's plan affects the other only
+through a table per ply,
 
     w(h, a) = sum over the live states s of position h of r(s, a),
 
-the chance that a player moves a at h, given that everybody else's moves lead there. The other player's sequence
+the probability that a player moves a at h, given that everybody else's moves lead there. The other player's sequence
 j = (s, a) then ends with expected value
 
-    e(j) = sum over the positions h where s is live of g(h, a),
+    e(j) = sum over the positions h where s is live of g(h, a).
 
-where g(h, a) is the result of a at h, times the weight with which the opponent comes to h, if a ends the game; and
-otherwise the sum of the results of the opponent's replies that do, each with its weight. Every loop below over states
-or positions writes only what belongs to that state or position, so the results do not depend on the number of threads.
+If a ends the game, g(h, a) is the result of a at h, times the weight with which the opponent reaches h. Otherwise, it
+is the sum of the results of the opponent's replies that end the game, each with its weight. Every loop below over
+states or positions writes only to that state or position, so the results do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tmdp_spiel.games.rbt.structure import Enumeration, Links, Lists
 
 
 class Utilities(NamedTuple):
-    """What a game is worth to a player."""
+    """The utilities of a player."""
 
     lost: float
     drawn: float
@@ -43,7 +43,7 @@ NO_MOVES = np.empty((0, NUM_SQUARES))
 
 
 def move_weights(enumerated: Enumeration, player: int, reach: np.ndarray) -> MoveWeights:
-    """w(h, a) for every ply of `player`, from its own reach."""
+    """w(h, a) for every ply of `player`, from its reach."""
     links = enumerated.trees[player].links
     return [
         _move_weights(ply.live_states, links, links.level_start[ply.level], reach) if ply.player == player else NO_MOVES
@@ -56,7 +56,7 @@ def ending_values(
 ) -> None:
     """e(j) of every sequence of `player`, written to `out`.
 
-    The utilities (1, 0, 0), (0, 1, 0) and (0, 0, 1) give the chances of the three endings.
+    The utilities (1, 0, 0), (0, 1, 0) and (0, 0, 1) give the probabilities of the three endings.
     """
     links = enumerated.trees[player].links
     out.fill(0.0)
@@ -70,7 +70,7 @@ def ending_values(
 def value_without_turn(
     enumerated: Enumeration, player: int, opponent_weights: MoveWeights, utilities: Utilities
 ) -> float:
-    """What `player` gets from games that end before its first turn, which only a late start makes possible."""
+    """What `player` wins in games that end before its first turn, which is possible only with a late start."""
     first, weights = enumerated.plies[0], opponent_weights[0]
     if first.player == player:
         return 0.0
@@ -87,7 +87,7 @@ def best_response_value(
     endings: np.ndarray | None = None,
     values: np.ndarray | None = None,
 ) -> float:
-    """The most that `player` can win against a plan of the opponent, given by its own reach.
+    """The most that `player` can win against a plan of the opponent, given by its reach.
 
     endings, values: work space, one number per sequence and per state of the player.
     """
@@ -100,17 +100,8 @@ def best_response_value(
     return float(values[0] + value_without_turn(enumerated, player, weights, UTILITIES))
 
 
-def best_response(enumerated: Enumeration, player: int, opponent_reach: np.ndarray) -> tuple[float, np.ndarray]:
-    """The most that `player` can win against a plan of the opponent, and the own reach of a plan that wins it."""
-    tree = enumerated.trees[player]
-    endings, values, reach = np.empty(tree.num_sequences), np.empty(tree.num_states), np.empty(tree.num_sequences)
-    value = best_response_value(enumerated, player, opponent_reach, endings, values)
-    _best_reach(tree.links, endings, values, reach)
-    return value, reach
-
-
 def num_histories(enumerated: Enumeration) -> int:
-    """The number of histories, terminal ones included: pairs of what x and o may each know at a position.
+    """The number of histories, including terminal ones: pairs of states of x and o at a position.
 
     With every r(j) = 1 the weight w(h, a) of a move counts the live states in which it is legal.
     """
@@ -134,7 +125,7 @@ def num_histories(enumerated: Enumeration) -> int:
 
 
 def weight_of_positions(enumerated: Enumeration, k: int, opponent_weights: MoveWeights) -> np.ndarray:
-    """The chance, by the opponent's moves alone, of each position of ply k, where the player itself is to move."""
+    """The probability, by the opponent's moves alone, of each position of ply k, where the player is to move."""
     num_positions = enumerated.plies[k].num_positions
     if k == 0:
         return np.ones(num_positions)
@@ -175,7 +166,7 @@ def _weight_of_positions(position_before: np.ndarray, weights_before: np.ndarray
 def _gains(
     next_position: np.ndarray, weight: np.ndarray, replies: np.ndarray, reply_weights: np.ndarray, utilities: Utilities
 ) -> np.ndarray:
-    """g(h, a): what ends right after move a at position h, by that move or by the reply to it."""
+    """g(h, a): the value of games that end right after move a at position h, by this move or by the reply to it."""
     gains = np.zeros(next_position.shape)
     for h in range(len(next_position)):
         for square in range(NUM_SQUARES):
@@ -210,7 +201,7 @@ def _ending_values(positions: Lists, gains: np.ndarray, links: Links, level_star
 
 @numba.njit(cache=True, parallel=True)
 def position_sums(positions: Lists, weight: np.ndarray, out: np.ndarray) -> None:
-    """For each move state the sum of the weights of the positions where it is live: its chance to be reached."""
+    """For each move state the sum of the weights of the positions where it is live: the probability to reach it."""
     for i in numba.prange(len(positions.first) - 1):
         total = 0.0
         for k in range(positions.first[i], positions.first[i + 1]):
@@ -233,64 +224,6 @@ def best_values(links: Links, endings: np.ndarray, values: np.ndarray) -> None:
 
 
 @numba.njit(cache=True, parallel=True)
-def _best_reach(links: Links, endings: np.ndarray, values: np.ndarray, reach: np.ndarray) -> None:
-    """Top-down r(s, a) = r(parent of s) for the first a with e(s, a) + sum over children c of v(c) = v(s), else 0."""
-    for level in range(len(links.level_start) - 1):
-        for s in numba.prange(links.level_start[level], links.level_start[level + 1]):
-            left = reach[links.parent[s]] if level > 0 else 1.0
-            for j in range(links.first_sequence[s], links.first_sequence[s + 1]):
-                value = endings[j]
-                for c in range(links.first_child[j], links.first_child[j + 1]):
-                    value += values[c]
-                reach[j] = left if value == values[s] else 0.0
-                left -= reach[j]
-
-
-@numba.njit(cache=True, parallel=True)
-def update_regrets(links: Links, endings: np.ndarray, values: np.ndarray, regrets: np.ndarray) -> None:
-    """One update of CFR+, bottom-up: R(s, a) <- max(0, R(s, a) + q(s, a) - v(s)).
-
-    q(s, a) = e(s, a) + sum over the children c of v(c), and v(s) = sum over a of sigma(s, a) q(s, a) with sigma(s, .)
-    in proportion to R(s, .), uniform if that is zero. Overwrites `endings` with q.
-    """
-    for level in range(len(links.level_start) - 2, -1, -1):
-        for s in numba.prange(links.level_start[level], links.level_start[level + 1]):
-            first, end = links.first_sequence[s], links.first_sequence[s + 1]
-            total, weighted, plain = 0.0, 0.0, 0.0
-            for j in range(first, end):
-                value = endings[j]
-                for c in range(links.first_child[j], links.first_child[j + 1]):
-                    value += values[c]
-                endings[j] = value
-                total += regrets[j]
-                weighted += regrets[j] * value
-                plain += value
-            state_value = weighted / total if total > 0 else plain / (end - first)
-            for j in range(first, end):
-                regrets[j] = max(0.0, regrets[j] + endings[j] - state_value)
-            values[s] = state_value
-
-
-@numba.njit(cache=True, parallel=True)
-def match_regrets(links: Links, regrets: np.ndarray, weight: float, reach: np.ndarray, total_reach: np.ndarray) -> None:
-    """Adds `weight` r(j) to the running sum; then, top-down, r(s, a) = r(parent of s) sigma(s, a), by regret matching.
-
-    sigma(s, .) is in proportion to R(s, .), uniform if that is zero.
-    """
-    for level in range(len(links.level_start) - 1):
-        for s in numba.prange(links.level_start[level], links.level_start[level + 1]):
-            first, end = links.first_sequence[s], links.first_sequence[s + 1]
-            reach_of_state = reach[links.parent[s]] if level > 0 else 1.0
-            total = 0.0
-            for j in range(first, end):
-                total += regrets[j]
-            uniform = 1.0 / (end - first)
-            for j in range(first, end):
-                total_reach[j] += weight * reach[j]
-                reach[j] = reach_of_state * (regrets[j] / total if total > 0 else uniform)
-
-
-@numba.njit(cache=True, parallel=True)
 def own_reach(links: Links, plan: np.ndarray, reach: np.ndarray) -> None:
     """Top-down r(s, a) = r(parent of s) sigma(s, a) for a plan sigma."""
     for level in range(len(links.level_start) - 1):
@@ -298,16 +231,3 @@ def own_reach(links: Links, plan: np.ndarray, reach: np.ndarray) -> None:
             reach_of_state = reach[links.parent[s]] if level > 0 else 1.0
             for j in range(links.first_sequence[s], links.first_sequence[s + 1]):
                 reach[j] = reach_of_state * plan[j]
-
-
-@numba.njit(cache=True, parallel=True)
-def plan_of_reach(links: Links, reach: np.ndarray, plan: np.ndarray) -> None:
-    """sigma(s, a) = r(s, a) / sum over b of r(s, b), uniform where the plan does not go."""
-    for s in numba.prange(len(links.first_sequence) - 1):
-        first, end = links.first_sequence[s], links.first_sequence[s + 1]
-        total = 0.0
-        for j in range(first, end):
-            total += reach[j]
-        uniform = 1.0 / (end - first)
-        for j in range(first, end):
-            plan[j] = reach[j] / total if total > 0 else uniform

@@ -25,7 +25,7 @@ _Branches = collections.namedtuple("_Branches", ["first_sequence", "first_child"
 
 
 class CompiledPolicy(policy_lib.Policy, abc.ABC):
-    """An OpenSpiel policy that need not be asked state by state."""
+    """An OpenSpiel policy that need not be queried state by state."""
 
     @abc.abstractmethod
     def plan(self, player: int, tree: PlayerTree) -> np.ndarray:
@@ -33,14 +33,14 @@ class CompiledPolicy(policy_lib.Policy, abc.ABC):
 
     @abc.abstractmethod
     def fingerprint(self, player: int) -> str:
-        """A string that tells this policy of the player from every other."""
+        """A string that identifies this policy of the player."""
 
 
 class ArrayPolicy(CompiledPolicy):
     """An OpenSpiel policy from plans.
 
-    plans: a mapping from player to one probability per sequence of `tree.infostate_tree(game, player)`. Players that
-    are not in it cannot be asked.
+    plans: a mapping from player to one probability per sequence of `tree.infostate_tree(game, player)`. The policies of
+    other players are not available.
     """
 
     def __init__(self, game: rbt.RBTGame, trees: Mapping[int, InfostateTree], plans: Mapping[int, np.ndarray]):
@@ -72,9 +72,9 @@ class ArrayPolicy(CompiledPolicy):
 
 @dataclasses.dataclass
 class Support:
-    """What one player's policy can reach, whatever the opponent does: a part of its tree, in the same level order.
+    """The part of a player's tree that its policy can reach, whatever the opponent does, in the same level order.
 
-    Only sequences that are played have an entry. A state follows its parent sequence by its observation.
+    Only sequences with positive probability have an entry. A state follows its parent sequence by its observation.
     """
 
     num_actions: np.ndarray  # uint8[states]
@@ -103,7 +103,7 @@ class Support:
         return _Branches(first_sequence, first_child, self.observation, self.action)
 
     def distribution(self, player: int, own_history: tuple) -> dict[int, float] | None:
-        """{action: probability} of what is played after an own history; None where the policy does not go."""
+        """{action: probability} after a history of the player; None if the policy does not reach it."""
         state = 0
         for entry in own_history:
             child = self._child(state, *rbt.action_and_observation(player, entry))
@@ -126,18 +126,18 @@ class Support:
         return None
 
     def plan(self, tree: PlayerTree) -> np.ndarray:
-        """One probability per sequence of the whole tree; uniform where the policy does not go."""
+        """One probability per sequence of the whole tree; uniform at states that the policy does not reach."""
         plan = tree.uniform_plan()
         whole = _Branches(tree.first_sequence, tree.first_child, tree.observation, tree.action)
         if not _spread(self._branches, self.weight, whole, plan):
-            raise ValueError("the policy leaves the game tree; it belongs to a game with other rules")
+            raise ValueError("the policy does not fit the game tree; it belongs to a game with other rules")
         return plan
 
 
 class SupportPolicy(CompiledPolicy):
-    """An OpenSpiel policy from the supports of both players; uniform at own histories that it never plays.
+    """An OpenSpiel policy from the supports of both players; uniform after histories that it never plays.
 
-    facts: what is known about it, such as its exploitability.
+    facts: properties of the policy, such as its exploitability.
     """
 
     def __init__(self, game: rbt.RBTGame, supports: tuple[Support, Support], facts: dict):
@@ -147,7 +147,7 @@ class SupportPolicy(CompiledPolicy):
 
     @property
     def exploitability(self) -> float:
-        """The mean over the players of what a best response gains, in the game's utilities, as once measured."""
+        """The average over the players of what a best response gains, in utility units, as recorded in the file."""
         return self.facts["exploitability"]
 
     def action_probabilities(self, state: pyspiel.State, player_id: int | None = None) -> dict[int, float]:
@@ -169,10 +169,10 @@ class SupportPolicy(CompiledPolicy):
 def prune(
     tree: PlayerTree, plan: np.ndarray, reach: np.ndarray, *, least_probability: float, least_reach: float
 ) -> Support:
-    """The support of a plan without its rarest parts; reach: the plan's own reach.
+    """The support of a plan without its rarest parts; reach: the plan's reach.
 
-    At every state the most likely action stays. Another one stays if its probability is at least `least_probability`
-    and its reach at least `least_reach`. Probabilities are rounded to multiples of about 1/65535.
+    At every state the most likely action is kept. Another action is kept if its probability is at least
+    `least_probability` and its reach at least `least_reach`. Probabilities are rounded to multiples of about 1/65535.
     """
     weight, reached = _prune(tree.links, plan, reach, least_probability, least_reach)
     played = weight > 0
@@ -189,7 +189,7 @@ def prune(
 def _prune(
     links: Links, plan: np.ndarray, reach: np.ndarray, least_probability: float, least_reach: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The weights of the sequences that stay, 0 for the others, and the states that can then be reached."""
+    """The weights of the sequences that are kept, 0 for the others, and the states that can then be reached."""
     weight = np.zeros(len(plan), dtype=np.uint16)
     reached = np.zeros(len(links.parent), dtype=np.bool_)
     reached[0] = True

@@ -1,8 +1,8 @@
 """The file format of a solved RBT: a line of JSON about the solution, then the compressed supports of both policies.
 
-The first line records the game, the best-response values that were measured, and the lengths and SHA-256 of what
-follows, so that a truncated or altered file is refused. The rest is LZMA of the columns of the two supports, one after
-another. The equilibrium that ships with the package is such a file.
+The first line records the game, the measured best-response values, and the lengths and SHA-256 of what follows, so that
+a truncated or altered file is refused. The rest is LZMA of the columns of the two supports, one after another. The
+equilibrium that is included in the package is such a file.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ import pyspiel
 from tmdp_spiel.core import storage
 from tmdp_spiel.games.rbt.policy import Support, SupportPolicy
 
-SHIPPED = pathlib.Path(__file__).parent / "data" / "rbt_equilibrium.bin"
+_DATA = pathlib.Path(__file__).parent / "data"
+EARLIER = {200: _DATA / "rbt_cfr_plus_200.bin"}  # by iterations; the stored runs met it
+SHIPPED = EARLIER[200]
 
 _FORMAT = "tmdp-spiel RBT policy 1"
 _COLUMNS: dict[str, np.dtype] = {
@@ -33,7 +35,7 @@ _COLUMNS: dict[str, np.dtype] = {
 
 
 def write(path: str | os.PathLike, policy: SupportPolicy) -> None:
-    """Writes the supports of x and o, and the facts about them, to a new file that appears atomically."""
+    """Writes the supports of x and o, and the facts about them, to a new file, atomically."""
     facts = policy.facts
     columns = [
         getattr(support, name).astype(dtype).tobytes()
@@ -47,13 +49,13 @@ def write(path: str | os.PathLike, policy: SupportPolicy) -> None:
         file.write(json.dumps(head).encode() + b"\n" + body)
 
 
-def shipped() -> SupportPolicy:
-    """The equilibrium that ships with the package."""
-    return read(SHIPPED)
+def shipped(iterations: int | None = None) -> SupportPolicy:
+    """The equilibrium that ships with the package; with its number of iterations, an earlier one."""
+    return read(SHIPPED if iterations is None else EARLIER.get(iterations, SHIPPED))
 
 
 def read(path: str | os.PathLike) -> SupportPolicy:
-    """The policy of a file; ValueError if it is not exactly what was written."""
+    """The policy in a file; raises a ValueError if the file is not intact."""
     line, _, body = pathlib.Path(path).read_bytes().partition(b"\n")
     try:
         head = json.loads(line)

@@ -1,8 +1,8 @@
 """The rules of Reconnaissance Blind Tic-Tac-Toe on bit masks, compiled.
 
-A set of squares is a 9-bit mask, square i being bit i. What a sense shows is a 4-bit mask: bit b says that the
+A set of squares is a 9-bit mask; square i is bit i. The observation of a sense is a 4-bit mask: bit b is set if the
 opponent holds the b-th square of the window. The OpenSpiel game in `game.py` states the same rules in plain Python and
-shares no code with this file, so that each can be held against the other.
+shares no code with this file, so that each can be tested against the other.
 """
 
 import numba
@@ -19,7 +19,7 @@ WINDOW_MASKS = (1 << WINDOWS).sum(axis=1).astype(np.int32)
 _LINES = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6))
 LINE_MASKS = np.array([sum(1 << square for square in line) for line in _LINES], dtype=np.int32)
 
-# What can become of a move, in place of the node it leads to. Seen by the player who moves.
+# The result of a move, instead of the node it leads to, from the point of view of the player who moves.
 ILLEGAL, LOSS, DRAW, WIN = -1, -2, -3, -4
 GOES_ON = 0
 
@@ -35,7 +35,7 @@ def bit_count(mask: int) -> int:
 
 @numba.njit(cache=True, inline="always")
 def rank(mask: int, bit: int) -> int:
-    """The number of ones of `mask` below position `bit`: where an action stands among the legal ones."""
+    """The number of ones of `mask` below position `bit`: the index of an action among the legal ones."""
     return bit_count(mask & ((1 << bit) - 1))
 
 
@@ -80,7 +80,7 @@ def legal_senses(own: int, known: int, only_useful: bool) -> int:
 
 @numba.njit(cache=True)
 def legal_moves(own: int, known: int, sensed_empty: int, forced_wins: bool) -> int:
-    """The squares that may be played: not own, not known to be the opponent's; or the lowest sure win alone."""
+    """The legal moves: squares not the player's and not known to be the opponent's; or only the lowest sure win."""
     if forced_wins:
         for square in range(NUM_SQUARES):
             if (sensed_empty >> square) & 1 and has_line(own | (1 << square)):

@@ -1,4 +1,4 @@
-"""What an enumerated RBT consists of: two infostate trees, and the positions at which their states meet."""
+"""The data of an enumerated RBT: two infostate trees, and the positions that connect their states."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tmdp_spiel.core import storage
 from tmdp_spiel.games.rbt.rules import DRAW, ILLEGAL, LOSS, NUM_SENSES, NUM_SQUARES, WIN
 from tmdp_spiel.trees import infostate_tree
 
-# How an episode can end right after an own sequence, as bits of `PlayerTree.endings`.
+# How an episode can end right after a sequence, as bits of `PlayerTree.endings`.
 ENDS_LOST, ENDS_DRAWN, ENDS_WON = 1, 2, 4
 
 # What compiled passes see of a PlayerTree, in one argument.
@@ -27,7 +27,7 @@ Lists = collections.namedtuple("Lists", ["first", "items"])
 
 @dataclasses.dataclass
 class PlayerTree:
-    """One player's infostate tree in level order, every level's states contiguous."""
+    """One player's infostate tree in level order; the states of a level are contiguous."""
 
     first_sequence: np.ndarray  # int32[S + 1]
     first_child: np.ndarray  # int32[J + 1]
@@ -64,7 +64,7 @@ class PlayerTree:
         return tree
 
     def check(self) -> None:
-        """Refuses arrays that passes over the tree could not walk."""
+        """Raises an error for arrays that passes over the tree could not traverse."""
         _require_kinds(self)
         states, sequences, starts = self.num_states, self.num_sequences, self.level_start
         lengths = {"first_sequence": states + 1, "first_child": sequences + 1, "endings": sequences}
@@ -114,7 +114,7 @@ class Ply:
         return Lists(self.first_where, self.where)
 
     def check(self, tree: PlayerTree, positions_after: int) -> None:
-        """Refuses arrays that passes over the positions could not walk."""
+        """Raises an error for arrays that passes over the positions could not traverse."""
         _require(self.player in (0, 1) and 0 <= self.level < len(tree.level_start) - 1, "a ply has no level")
         _require_kinds(self)
         start, end = (int(number) for number in tree.level_start[self.level : self.level + 2])

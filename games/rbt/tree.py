@@ -40,12 +40,12 @@ _Kept = TypeVar("_Kept", Enumeration, TreeMDP)
 
 
 def enumeration(game: RBTGame) -> Enumeration:
-    """Both trees of an RBT game and how they hang together; enumerated once, then memory-mapped from the cache."""
+    """Both trees of an RBT game and the positions; enumerated once, then memory-mapped from the cache."""
     return _enumeration(game.start, game.useful_senses, game.forced_wins)
 
 
 def forget_enumeration() -> None:
-    """Gives back the memory of the game that was enumerated last."""
+    """Frees the memory of the game that was enumerated last."""
     _enumeration.cache_clear()
 
 
@@ -130,7 +130,7 @@ def policy_to_plan(game: RBTGame, player: int, policy: policy_lib.Policy) -> np.
 
 
 def own_reach(game: RBTGame, player: int, policy: policy_lib.Policy) -> np.ndarray:
-    """Per sequence of `player`: the probability with which the policy takes all the own actions on the path to it."""
+    """Per sequence of `player`: the probability that the policy takes all actions on the path to it."""
     tree = enumeration(game).trees[player]
     reach = np.empty(tree.num_sequences)
     passes.own_reach(tree.links, policy_to_plan(game, player, policy), reach)
@@ -146,7 +146,7 @@ def _tree_mdp(game: RBTGame, player: int, opponent: policy_lib.Policy) -> TreeMD
 
 
 def _reach_of_states(enumerated: Enumeration, player: int, weights: passes.MoveWeights) -> np.ndarray:
-    """The chance of every state: those of the positions, summed over where a state is live."""
+    """The probability of every state: the sum over the positions where it is live."""
     tree = enumerated.trees[player]
     reach = np.zeros(tree.num_states)
     for k, ply in enumerate(enumerated.plies):
@@ -159,7 +159,7 @@ def _reach_of_states(enumerated: Enumeration, player: int, weights: passes.MoveW
 
 
 def _outcomes(enumerated: Enumeration, player: int, weights: passes.MoveWeights) -> _Outcomes:
-    """The chance of every outcome, one ending after the other; those of the root are games without a turn."""
+    """The probability of every outcome, one ending after another; those of the root are games without a turn."""
     tree = enumerated.trees[player]
     without_turn = enumerated.endings_without_turn(player)
     first = _first_outcomes(tree.endings, without_turn)
@@ -177,7 +177,7 @@ def _outcomes(enumerated: Enumeration, player: int, weights: passes.MoveWeights)
 
 @numba.njit(cache=True)
 def _sum_over_first_sense(links: Links, level: int, reach: np.ndarray) -> None:
-    """A sense always shows something: the reach of a sense state is the sum of the reaches after its first sense."""
+    """Every sense has an observation, so the reach of a sense state is the sum of the reaches after its first sense."""
     for s in range(links.level_start[level], links.level_start[level + 1]):
         j = links.first_sequence[s]
         for c in range(links.first_child[j], links.first_child[j + 1]):
@@ -186,7 +186,7 @@ def _sum_over_first_sense(links: Links, level: int, reach: np.ndarray) -> None:
 
 @numba.njit(cache=True)
 def _first_outcomes(endings: np.ndarray, without_turn: int) -> np.ndarray:
-    """Where the outcomes of each sequence begin, one for every way in which an episode can end there."""
+    """Where the outcomes of each sequence begin; there is one for every way in which an episode can end there."""
     first = np.zeros(len(endings) + 2, dtype=np.int32)
     for j in range(len(endings)):
         first[j + 1] = first[j] + bit_count(np.int64(endings[j]))
@@ -196,7 +196,7 @@ def _first_outcomes(endings: np.ndarray, without_turn: int) -> np.ndarray:
 
 @numba.njit(cache=True)
 def _fill_outcomes(endings: np.ndarray, chances: np.ndarray, bit: int, value: float, outcomes: _Outcomes) -> None:
-    """Writes the outcomes of one ending: its return and its chance, wherever it is possible."""
+    """Writes the outcomes of one ending: its return and its probability, wherever it is possible."""
     for j in range(len(endings)):
         mask = np.int64(endings[j])
         if (mask >> bit) & 1:
@@ -226,8 +226,8 @@ def _check_compiled(game: RBTGame, player: int, policy: policy_lib.Policy) -> No
     if not _is_compiled(policy):
         num_states = enumeration(game).trees[player].num_states
         raise TypeError(
-            f"a {type(policy).__name__} would have to be asked at each of {num_states:,} states of {MARKS[player]}; "
-            "pass the shipped equilibrium, OpenSpiel's UniformRandomPolicy, or one probability per sequence "
+            f"a {type(policy).__name__} would have to be queried at each of {num_states:,} states of {MARKS[player]}; "
+            "pass the included equilibrium, OpenSpiel's UniformRandomPolicy, or one probability per sequence "
             "(tmdp_spiel.games.rbt.tree.array_policy)"
         )
 
@@ -245,15 +245,15 @@ def _from_cache(
     save: Callable[[_Kept, pathlib.Path], None],
     load: Callable[[pathlib.Path], _Kept],
 ) -> _Kept:
-    """Opens what is kept at `path`; made and saved before that if it is not there, and only made if it is small.
+    """Opens the saved object at `path`; it is built and saved first if it is missing, and not saved if it is small.
 
-    What is kept there and cannot be opened is made again.
+    If it cannot be opened, it is built again.
     """
     if path.exists():
         try:
             return load(path)
         except (FileNotFoundError, ValueError) as error:
-            warnings.warn(f"{error}; it is made again", stacklevel=2)
+            warnings.warn(f"{error}; it is built again", stacklevel=2)
             shutil.rmtree(path)
     if not path.exists():
         made = make()

@@ -1,4 +1,4 @@
-"""Bounds in stages: right, at the planned number of episodes and before; also against an opponent that sees all cards."""
+"""Bounds in stages: right at the planned number of episodes and before, also if the opponent sees all cards."""
 
 import random
 

@@ -5,7 +5,7 @@ import pytest
 
 import tmdp_spiel as ts
 from tmdp_spiel.algorithms.betting_on_answers import BettingOnAnswers
-from tmdp_spiel.openspiel.history_trees import build_history_tree
+from tmdp_spiel.openspiel.histories import build_history_tree
 
 
 def asked_uniform(learner, rng):
@@ -49,7 +49,7 @@ def test_the_order_of_answers_does_not_matter(problem):
     np.testing.assert_array_equal(learners[0].questions(), learners[1].questions())
 
 
-def test_half_a_stage_is_not_bet_on(problem):
+def test_an_incomplete_stage_is_not_used_for_bets(problem):
     _, rules = problem
     learner, rng = BettingOnAnswers(rules, seed=0), np.random.default_rng(0)
     for _ in range(5):

@@ -15,7 +15,7 @@ from tmdp_spiel.algorithms.betting_on_values import BettingOnValues
 from tmdp_spiel.bounds import history_values
 from tmdp_spiel.bounds.policy_values import LOWER, UPPER, penalty
 from tmdp_spiel.openspiel.build import GameTooLargeError, build_infostate_tree
-from tmdp_spiel.openspiel.history_trees import build_history_tree
+from tmdp_spiel.openspiel.histories import build_history_tree
 from tmdp_spiel.openspiel.opponents.enumerated_game import EnumeratedGame
 from tmdp_spiel.openspiel.opponents.fixed import uniform
 from tmdp_spiel.trees.history_tree import CHANCE, OTHER, OWN
@@ -186,7 +186,7 @@ def test_a_learner_can_be_pickled_and_resumes_identically():
     assert (one.lower_bound(), one.upper_bound()) == (other.lower_bound(), other.upper_bound())
 
 
-def test_wrong_calls():
+def test_invalid_calls():
     _, rules = rules_of("kuhn_poker", 0)
     learner = BettingOnHistories(rules)
     with pytest.raises(ValueError, match="not an episode"):

@@ -53,7 +53,7 @@ def test_the_bounds_hold_at_all_times_together(player, mdp_of):
 
 
 @pytest.mark.slow
-def test_a_bound_without_choices_is_wrong_about_as_rarely_as_promised_and_no_rarer_than_a_tenth_of_it():
+def test_a_bound_without_choices_fails_with_about_the_stated_probability():
     """One state, one action: the mean of a coin, so that a bound that is far too wide would show."""
     tree = ts.InfostateTree(first_sequence=[0, 1], first_child=[1, 1], parent=[1], action=[0], can_end=[True])
     delta, runs, wrong, rng = 0.5, 2000, 0, np.random.default_rng(0)

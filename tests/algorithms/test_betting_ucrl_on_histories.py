@@ -11,7 +11,7 @@ from tmdp_spiel.algorithms.betting_ucrl_on_histories import BettingUCRLOnHistori
 from tmdp_spiel.bounds import history_values
 from tmdp_spiel.bounds.sequence_values import upper_values
 from tmdp_spiel.openspiel.build import build_infostate_tree
-from tmdp_spiel.openspiel.history_trees import build_history_tree
+from tmdp_spiel.openspiel.histories import build_history_tree
 from tmdp_spiel.openspiel.opponents.enumerated_game import EnumeratedGame
 from tmdp_spiel.openspiel.opponents.fixed import uniform
 
@@ -44,7 +44,7 @@ def test_all_episodes_count_for_the_upper_bound():
     assert learner.upper_bound(0.1) == upper_values(learner.tree, model.visits, model.returns, model.squares, 0.1)[-1]
 
 
-def test_the_answers_estimates_are_the_definition_and_never_below_the_least():
+def test_estimates_of_the_answer_match_their_definition():
     learner, _ = played("kuhn_poker", 1, 503)
     histories, answer, base = learner.rules.histories, learner._answer, learner._base
     possible = []

@@ -123,16 +123,16 @@ def test_all_learners_of_the_catalogue_are_tested():
 
 
 @pytest.mark.parametrize("name", [name for name, kind in catalogue().items() if not kind.grows])
-def test_who_cannot_grow_names_all_who_can(name):
+def test_errors_name_all_learners_for_lazy_trees(name):
     with pytest.raises(TypeError, match="cannot learn on one that grows") as error:
         catalogue()[name](ts.grow_tree("kuhn", 0))
     assert str(error.value).rpartition(": ")[2].split(", ") == list(GROWING)
-    assert "BalancedLevels" in GROWING
+    assert "ThompsonTree" in GROWING
 
 
-def test_the_documentation_names_all_who_can_grow():
+def test_the_documentation_names_all_learners_for_lazy_trees():
     games = (DOCS / "games.md").read_text(encoding="utf-8")
-    listed = re.search(r"\*Who can learn\*: (.*?)\. ", games, re.DOTALL).group(1)
+    listed = re.search(r"\*Learners\*: (.*?) can learn on such trees", games, re.DOTALL).group(1)
     assert set(re.findall(r"`(\w+)`", listed)) == set(GROWING)
 
 

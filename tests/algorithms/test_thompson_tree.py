@@ -66,7 +66,7 @@ def two_actions(least, most) -> ts.InfostateTree:
     )
 
 
-def test_what_the_rules_settle_is_known_untried():
+def test_returns_fixed_by_the_rules_are_known_without_trying():
     """Of two actions one is a fold worth 0.4; the other wins 0 or 1, and seldom: the fold is recommended untried."""
     for seed in range(8):
         learner = ts.ThompsonTree(two_actions([0.4, 0.0], [0.4, 1.0]), seed=seed)
@@ -75,12 +75,11 @@ def test_what_the_rules_settle_is_known_untried():
         np.testing.assert_array_equal(learner.recommend(), [0])
 
 
-def test_an_unlucky_first_impression_is_given_up():
+def test_unlucky_first_returns_are_corrected():
     """The better action has lost at once, the other one always returns 0.5: the better one is tried again and again."""
     for seed in range(10):
         learner = ts.ThompsonTree(two_actions([0.0, 0.0], [1.0, 1.0]), seed=seed)
         rng = np.random.default_rng(seed)
-        learner.observe(0, 0.0)
         learner.observe(0, 0.0)
         for _ in range(20_000):
             action = int(learner.plan()[0])

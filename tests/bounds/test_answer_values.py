@@ -8,7 +8,7 @@ import pytest
 
 import tmdp_spiel as ts
 from tmdp_spiel.bounds.answer_values import asking_order, settle_answers
-from tmdp_spiel.openspiel.history_trees import build_history_tree
+from tmdp_spiel.openspiel.histories import build_history_tree
 from tmdp_spiel.trees.history_tree import CHANCE, END, OTHER, OWN
 
 
@@ -146,7 +146,7 @@ def test_too_few_answers_would_show(rules):
     assert max(means) > 1.0
 
 
-def test_settling_against_a_twin(rules):
+def test_settling_against_a_reference(rules):
     """Many answers, so that nothing is cut: every end by itself."""
     rng = np.random.default_rng(2)
     histories, order = rules.histories, asking_order(rules)

@@ -100,7 +100,7 @@ def test_an_alternative_has_the_difference_and_costs_what_it_must(seed):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_pass_bounds_every_rival_from_below_and_is_near_the_poorest(seed):
+def test_the_pass_bounds_every_alternative_from_below(seed):
     mdp, signs, answer, reach = random_problem(seed)
     least = min(cheapest_alternative.least_cost(mdp.tree.links, mdp.chances, reach, each, 0.1) for each in signs)
     lower = [pass_over(mdp, answer, reach, 0.1, eta) for eta in np.geomspace(0.02, 2, 40)]
@@ -113,7 +113,7 @@ def test_the_pass_bounds_every_rival_from_below_and_is_near_the_poorest(seed):
     )
 
 
-def test_the_pass_finds_the_poorest_rivals_of_kuhn(mdp_of):
+def test_the_pass_finds_the_cheapest_alternatives_of_kuhn(mdp_of):
     for player in range(2):
         mdp = mdp_of("kuhn", player)
         signs, answer = rivals_of(mdp)

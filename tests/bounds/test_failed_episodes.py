@@ -34,7 +34,7 @@ def settled(tree, bet, ended_on: int, value: float | None) -> tuple[np.ndarray, 
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_it_counts_as_the_worst_of_all_ways_to_go_on(seed):
+def test_a_failed_episode_counts_as_the_worst_continuation(seed):
     rng = np.random.default_rng(seed)
     mdp = ts.random_tree_mdp(rng, max_states=7, max_actions=3, max_children=2, first_states=2, returns=(0.0, 0.3, 1.0))
     tree = mdp.tree

@@ -35,7 +35,7 @@ def psi(u: float) -> float:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_bracket_is_that_of_every_policy_by_itself(seed):
+def test_the_bracket_is_that_of_every_single_policy(seed):
     mdp, rng = random_mdp(seed), np.random.default_rng(seed)
     tree, links = mdp.tree, mdp.tree.links
     totals, path, lower = np.zeros(tree.num_sequences + 1), traversal.new_path(tree.horizon), 0.0

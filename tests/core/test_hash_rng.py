@@ -15,7 +15,7 @@ def shares(choose, places):
     return np.bincount([choose(time) for time in range(TIMES)], minlength=places) / TIMES
 
 
-def test_argmax_takes_one_of_the_largest_each_as_often():
+def test_argmax_is_uniform_over_the_largest_scores():
     scores = np.array([9.0, 1.0, 3.0, 3.0, 2.0, 3.0, 8.0])
     found = shares(lambda time: hash_rng.argmax(scores, 1, 6, 5, time), 7)
     assert found[[2, 3, 5]] == pytest.approx([1 / 3] * 3, abs=0.03) and found.sum() == pytest.approx(
@@ -25,14 +25,14 @@ def test_argmax_takes_one_of_the_largest_each_as_often():
     assert hash_rng.argmax(scores, 2, 2, 5, 0) == -1
 
 
-def test_any_of_takes_one_of_the_equal_ones_each_as_often():
+def test_any_of_is_uniform_over_equal_scores():
     scores = np.array([0.0, 0.5, 0.0, 0.0, 0.0])
     found = shares(lambda time: hash_rng.any_of(scores, 1, 4, 0.0, 5, time, 77), 5)
     assert found == pytest.approx([0, 0, 0.5, 0.5, 0], abs=0.03)
     assert hash_rng.any_of(scores, 1, 4, 0.7, 5, 0, 77) == 1
 
 
-def test_a_newcomer_wins_by_its_share():
+def test_a_new_candidate_takes_the_lead_in_proportion_to_its_share():
     won = np.mean([hash_rng.wins(5.0, 2.0, 1, time, 3) for time in range(TIMES)])
     assert won == pytest.approx(0.4, abs=0.03)
 

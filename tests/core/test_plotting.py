@@ -11,6 +11,7 @@ from experiments.paper import figures, settings
 from experiments.sweep import drawing
 from experiments.sweep.curves import Curve
 from tmdp_spiel.core import plotting
+from tmdp_spiel.exploit import training_curve
 
 
 def test_a_styled_function_has_the_style_and_leaves_none_behind():
@@ -41,6 +42,20 @@ def test_five_curves_are_highlighted_and_the_others_grey():
     grey = [line for line in axes.lines if line.get_color() == drawing._GREY]
     assert len(grey) == 3 and min(line.get_ydata()[-1] for line in grey) > 0.5
     assert {text.get_text() for text in axes.texts} == {f"learner{at}" for at in range(5)}
+
+
+def test_a_training_curve_has_labels_instead_of_a_legend(tmp_path):
+    points = [
+        training_curve.Point(
+            name, {"exploitability": {"lower": 0.1, "upper": 0.4, "exact": 0.2}, "unit": "chips a hand"}
+        )
+        for name in ("first.json", "last.json")
+    ]
+    training_curve.draw(points, tmp_path / "curve.svg", "kuhn")
+    picture = (tmp_path / "curve.svg").read_text(encoding="utf-8")
+    for words in ("certified", "exact", "exploitability, chips a hand", "first", "last", "kuhn"):
+        assert f"<!-- {words} -->" in picture
+    assert "legend" not in picture
 
 
 def test_small_scale_is_said_in_the_picture():

@@ -104,7 +104,7 @@ def test_a_failed_save_keeps_the_older_file(mdp_of, tmp_path, monkeypatch):
     older = path.read_bytes()
     learner = ts.UCT(mdp.tree)
     learner._cannot_be_held = lambda: None
-    with pytest.raises(TypeError, match="UCT.*_cannot_be_held.* is a function, which a file cannot hold"):
+    with pytest.raises(TypeError, match="UCT.*_cannot_be_held.* is a function, which cannot be saved"):
         ts.save_learner(learner, path)
     assert path.read_bytes() == older and list(tmp_path.iterdir()) == [path]
 
@@ -239,7 +239,7 @@ def test_content_of_another_shape_is_refused(change, message, mdp_of, tmp_path):
         members["state.json"] = json.dumps(content).encode()
 
     rewrite(path, changed)
-    with pytest.raises(ValueError, match=f"another version of its learner, or by something else: .*{message}"):
+    with pytest.raises(ValueError, match=f"another version of its learner, or by another program: .*{message}"):
         ts.load_learner(path, mdp.tree)
 
 

@@ -3,11 +3,19 @@
 import concurrent.futures
 import operator
 import os
+import threading
 
 import pytest
 
 from tmdp_spiel.evaluation.executors import DaskExecutor, RayExecutor, num_workers, open_executor, without_repeats
 from tmdp_spiel.exploit.responders.portfolio import respond_with_portfolio
+
+BEGUN, END = threading.Event(), threading.Event()  # of a task, in this process
+
+
+def think():
+    BEGUN.set()
+    return END.wait(60)
 
 
 def check(executor):
@@ -44,6 +52,30 @@ def test_a_task_that_kills_its_dask_worker_is_lost_and_not_repeated(tmp_path):
         assert isinstance(error, concurrent.futures.BrokenExecutor)
         assert file.read_text() == "x"
         check(executor)  # on a worker in the place of the one that died
+
+
+def test_answers_of_dask_that_are_cancelled_or_lost_with_the_scheduler_end(capfd):
+    distributed = pytest.importorskip("distributed")
+    settings = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    with distributed.LocalCluster(**settings) as here, distributed.Client(here, timeout=1) as client:
+        executor = DaskExecutor(client)
+        first = executor.submit(think)
+        assert BEGUN.wait(60)
+        others = [executor.submit(operator.mul, 2, each) for each in range(30)]
+        assert all(other.cancel() for other in others)
+        assert not concurrent.futures.wait(others, 60).not_done and not first.done()
+        END.set()
+        assert first.result(60)
+        check(executor)
+        END.clear()
+        waiting = executor.submit(think)
+        client.close()
+        assert isinstance(waiting.exception(60), concurrent.futures.BrokenExecutor)
+        with pytest.raises(concurrent.futures.BrokenExecutor):
+            executor.submit(operator.mul, 2, 3)
+        executor.shutdown()
+        END.set()
+    assert "Traceback" not in capfd.readouterr().err
 
 
 def test_a_ray_cluster():

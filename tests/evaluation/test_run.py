@@ -30,7 +30,7 @@ def test_the_trace_is_what_stepping_by_hand_measures(name, player, mdp_of):
     np.testing.assert_allclose(trace.value_gap, [row[2] for row in rows], atol=1e-9)
 
 
-def test_a_run_can_go_on_identically(mdp_of):
+def test_a_run_can_resume_identically(mdp_of):
     mdp = mdp_of("kuhn", 0)
     whole, parts = ts.UCBT(mdp.tree, seed=1), ts.UCBT(mdp.tree, seed=1)
     ts.run(whole, mdp, 3000)

@@ -74,8 +74,8 @@ def test_more_episodes_measured_at_the_same_places(mdp_of, tmp_path):
         (dict(learner=lambda tree: ts.UCT(tree, seed=4)), "seed is 0 in it and 4 here"),
         (dict(learner=ts.AMB), "algorithm is UCT in it and AMB here"),
         (dict(rng=5), "generator is .* in it and .* here"),
-        (dict(measure_at=[7]), "were not measured at those of this run"),
-        (dict(episodes=500), "were not measured at those of this run"),
+        (dict(measure_at=[7]), "were not measured where this run measures"),
+        (dict(episodes=500), "were not measured where this run measures"),
         (dict(player=1), "tree is .*player 0.* in it and .*player 1.* here"),
     ],
 )
@@ -163,7 +163,7 @@ def test_the_file_is_tried_before_the_first_episode(mdp_of, tmp_path):
     with pytest.raises(IsADirectoryError, match="is a directory"):
         ts.run(learner, mdp, 100, file=tmp_path)
     learner._odd = object
-    with pytest.raises(TypeError, match="_odd.* is a type, which a file cannot hold"):
+    with pytest.raises(TypeError, match="_odd.* is a type, which cannot be saved"):
         ts.run(learner, mdp, 100, file=tmp_path / "run")
     assert learner.episodes == 0
 

@@ -23,11 +23,11 @@ def command(*flags: str) -> subprocess.CompletedProcess:
 
 @pytest.mark.slow
 def test_a_table_a_stage_and_runs_that_are_kept(tmp_path):
-    flags = ["--problems=sheriff x,auction o", "--algorithms=BalancedLevels,UCT", "--runs=2", "--episodes=400"]
+    flags = ["--problems=sheriff x,auction o", "--algorithms=ThompsonTree,UCT", "--runs=2", "--episodes=400"]
     flags += ["--processes=1", f"--output={tmp_path}"]
     first = command(*flags)
     assert first.returncode == 0, first.stderr
-    assert "| after 40 | Balanced levels | UCT | ratio to the best other | rank |" in first.stdout
+    assert "| after 40 | Thompson tree | UCT | ratio to the best other | rank |" in first.stdout
     assert "| after 400 |" in first.stdout and first.stdout.count("| sheriff x, uniform |") == 2
     kept = list(tmp_path.rglob("seed_*.json"))
     assert len(kept) == 8
@@ -37,7 +37,7 @@ def test_a_table_a_stage_and_runs_that_are_kept(tmp_path):
 
 
 def test_without_another_learner_there_is_nothing_to_compare():
-    done = command("--algorithms=BalancedLevels")
+    done = command("--algorithms=ThompsonTree")
     assert done.returncode != 0 and "is compared with at least one other" in done.stderr + done.stdout
     done = command("--problems=chess")
     assert done.returncode != 0 and "none begins like chess; there are kuhn x, equilibrium" in done.stderr + done.stdout
@@ -46,10 +46,10 @@ def test_without_another_learner_there_is_nothing_to_compare():
 @pytest.mark.parametrize(
     "gaps, expected",
     [
-        ({"BalancedLevels": 0.02, "UCT": 0.01, "MVP": 0.04}, ("UCT", 2.0, 2)),
-        ({"BalancedLevels": 0.005, "UCT": 0.01, "MVP": 0.04}, ("UCT", 0.5, 1)),
-        ({"BalancedLevels": 1e-9, "UCT": 0.0, "MVP": 0.04}, ("UCT", 1.0, 1)),
-        ({"BalancedLevels": 0.1, "UCT": 0.0, "MVP": 0.0}, ("UCT", float("inf"), 3)),
+        ({"ThompsonTree": 0.02, "UCT": 0.01, "MVP": 0.04}, ("UCT", 2.0, 2)),
+        ({"ThompsonTree": 0.005, "UCT": 0.01, "MVP": 0.04}, ("UCT", 0.5, 1)),
+        ({"ThompsonTree": 1e-9, "UCT": 0.0, "MVP": 0.04}, ("UCT", 1.0, 1)),
+        ({"ThompsonTree": 0.1, "UCT": 0.0, "MVP": 0.0}, ("UCT", float("inf"), 3)),
     ],
 )
 def test_ratios_and_ranks(gaps, expected):
@@ -88,7 +88,7 @@ def test_chosen_algorithms_one_that_cannot_run_and_more_runs_later(tmp_path):
 def test_wrong_flags():
     done = command("--game=kuhn", "--algorithms=UCBT,MCCFR")
     assert done.returncode != 0
-    assert "choose from AMB, BalancedLevels" in done.stdout + done.stderr
+    assert "choose from AMB, BettingOnDifferences" in done.stdout + done.stderr
     done = command("--game=kuhn", "--player=5")
     assert done.returncode != 0
     assert "there is no player 5" in done.stderr and "Traceback" not in done.stderr

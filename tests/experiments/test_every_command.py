@@ -37,6 +37,7 @@ COMMANDS = {
 STARTED_BY = {
     "research.coverage": "experiments/test_commands.py",
     "benchmarks.large_games": "experiments/test_large_games.py",
+    "benchmarks.share_of_exact": "experiments/test_share_of_exact.py",
     "benchmarks.episode_cost": "experiments/test_commands.py",
     "exploit": "exploit/test_command.py",
     "interval": "experiments/test_interval.py",

@@ -72,6 +72,30 @@ def test_agents_and_searches_learn_or_plan():
     assert search.value(0, 10)[0] > 0.0
 
 
+def test_our_responders_respond():
+    setting = responding.Setting(Problem("kuhn", 0, "uniform", None), True)
+    best = setting.mdp.best_response()[0]
+    network = responding.Network(setting, "OurNetwork", 0, {})
+    network.play(1_000)
+    search = responding.FixedOpponentSearch(setting, "OurSearch", 0, {"simulations": 1000})
+    for responder in (network, search):
+        value, error = responder.value(0, 10)
+        assert 0.7 * best < value <= best + 1e-9 and error == 0.0
+    live = responding.Setting(Problem("kuhn", 0, "uniform", None), False)
+    value, error = responding.FixedOpponentSearch(live, "OurSearch", 0, {"simulations": 1000}).value(0, 200)
+    assert abs(value - best) < 4 * error + 0.05
+
+
+def test_a_portfolio_is_valued_after_the_processor_time_only():
+    problem = {"algorithm": "OurPortfolio", "seconds": 1.0, "seed": 0}
+    setting = responding.Setting(Problem("kuhn", 0, "uniform", None), True)
+    responder = responding.Portfolio(setting, "OurPortfolio", 0, {})
+    asked = types.SimpleNamespace(**problem)
+    values, spent = responding._valued(responder, asked, responding.Valuation(True, 10, [100]))
+    assert values.keys() == {"seconds"} and values["seconds"].episodes > 0 and spent > 0.5
+    assert 0 < values["seconds"].mean <= setting.mdp.best_response()[0] + 1e-9
+
+
 def test_a_dqn_responds():
     pytest.importorskip("torch")
     setting = responding.Setting(Problem("kuhn", 0, "uniform", None), True)
@@ -125,7 +149,7 @@ for run in runs:
 print(len(runs), len({run.algorithm for run in runs}), len({run.key for run in runs}))
 """
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=600)
-    assert done.stdout.split() == ["360", "9", "360"], done.stderr
+    assert done.stdout.split() == ["495", "12", "495"], done.stderr
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from experiments.stress import bad_input, bit_flips, crash_recovery, soak
 
 @pytest.mark.slow
 @pytest.mark.parametrize("call", bad_input.library_calls(), ids=lambda call: call.text)
-def test_a_wrong_call_is_told_what_would_be_right(call):
+def test_an_invalid_call_names_what_would_be_right(call):
     kind, error = bad_input.answer(call)
     assert kind == "clear", f"{error}; it should say {call.says!r}"
 
@@ -22,7 +22,7 @@ def test_no_flipped_bit_is_read_as_something_else(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("target", crash_recovery.targets(), ids=lambda target: target.name)
-def test_what_is_killed_comes_to_the_same(target, tmp_path):
+def test_killed_commands_end_with_the_same_result(target, tmp_path):
     found = crash_recovery.survive(target, tmp_path, 2, np.random.default_rng(1))
     assert found.kills >= 2 and found.survived, found
 
@@ -32,7 +32,7 @@ COMMANDS = bad_input.command_calls()
 
 @pytest.mark.slow
 @pytest.mark.parametrize("call", COMMANDS, ids=range(len(COMMANDS)))
-def test_a_wrong_command_line_is_told_what_would_be_right(call):
+def test_an_invalid_command_line_names_what_would_be_right(call):
     kind, error = bad_input.answer(call)
     assert kind == "clear", f"{error}; it should say {call.says!r}"
 

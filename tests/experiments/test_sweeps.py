@@ -61,13 +61,11 @@ def test_a_sweep_killed_and_interrupted_ends_with_the_same_results(tmp_path):
     runs = tmp_path / "runs"
 
     def start_and_wait_for(number):
-        # A shell starts what it puts in the background with SIGINT ignored, and so would be all that the tests start.
         process = subprocess.Popen(
             command("regret", *chosen),
             cwd=ROOT,
             stderr=subprocess.PIPE,
             text=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         while process.poll() is None and len(list(runs.rglob("seed_*.json"))) < number:
             time.sleep(0.005)
@@ -170,7 +168,7 @@ def test_everything_at_once(tmp_path):
         ("--games=chess", "choose from leduc, rbt"),
         ("--stopping_games=chess", "choose from kuhn, kuhn5, leduc, rbt"),
         ("--stopping_algorithms=UCT", "choose from BettingOnDifferences, BPIUCRL"),
-        ("--algorithms=UCBT,MCCFR", "choose from AMB, BalancedLevels"),
+        ("--algorithms=UCBT,MCCFR", "choose from AMB, BettingOnDifferences"),
         ("--scale=tiny", "choose full, medium, small, or a number in (0, 1]"),
         ("--scale=1.5", "choose full, medium, small, or a number in (0, 1]"),
         ("--players=0", "choose from x, o"),
@@ -181,7 +179,7 @@ def test_everything_at_once(tmp_path):
         ("--runs=0", "positive integer"),
         ("--only=plot", "choose from stopping_times, value_gap, regret"),
         ("--set=UCBT_c=1", "'UCBT_c=1' does not look like UCBT.c=0.5"),
-        ("--set=UCTT.c=1", "no learner is called 'UCTT'; choose from AMB, BalancedLevels"),
+        ("--set=UCTT.c=1", "no learner is called 'UCTT'; choose from AMB, BettingOnDifferences"),
         ("--set=UCT.d=1", "UCT has no 'd'; it has c"),
         ("--set=UCT.c=big", "c of UCT must be float, not 'big'"),
         ("--set=PSRL.lazy=1", "lazy of PSRL must be bool, not '1'"),
@@ -208,7 +206,7 @@ def test_mistakes_end_with_a_message(part, chosen, message):
     assert "Traceback" not in done.stderr
 
 
-def test_help_stands_on_its_own():
+def test_the_help_has_all_parts_and_few_flags():
     for part in reproduce.PARTS:
         assert f"python -m experiments.reproduce --only={part}" in reproduce.__doc__
     shown = {flag.name for flag in flags.FLAGS.get_key_flags_for_module("experiments.reproduce")}
@@ -224,7 +222,7 @@ def test_help_stands_on_its_own():
         ("UCBT.baseline=mean", ("UCBT", "baseline", "mean")),
         ("UCBT.recommended=lower bound", ("UCBT", "recommended", "lower bound")),
         ("PSRL.lazy=True", ("PSRL", "lazy", True)),
-        ("BalancedLevels.number=4", ("BalancedLevels", "number", 4)),
+        ("ThompsonTree.num_levels=4", ("ThompsonTree", "num_levels", 4)),
     ],
 )
 def test_settings_have_the_type_of_the_hyper_parameter(setting, expected):

@@ -36,7 +36,7 @@ def made_up(letter, finals):
     return PanelRuns(panel, asked), results
 
 
-def test_stopping_times_stand_under_the_papers():
+def test_stopping_times_are_shown_with_the_papers():
     results = [
         stopped("LUCB", 0, 100_000, 0.02),
         stopped("LUCB", 1, 140_000),

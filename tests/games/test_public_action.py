@@ -10,6 +10,7 @@ from open_spiel.python.algorithms import exploitability as exploitability_lib
 
 import tmdp_spiel as ts
 from tmdp_spiel.games.public_action import exact_game
+from tmdp_spiel.games.public_action.bidding_equilibrium import solve_matrix_game
 from tmdp_spiel.openspiel import build, registry
 from tmdp_spiel.openspiel.worlds import best_response_by_worlds
 from tmdp_spiel.planning.cfr import CFRSolver
@@ -215,6 +216,40 @@ def test_cfr_plus_is_openspiels(string):
         theirs.evaluate_and_update_policy()
     expected = pyspiel.exploitability(game, theirs.tabular_average_policy())
     assert ours.exploitability().exploitability == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("string", [string for string in SMALL if string.startswith("oshi_zumo")])
+def test_backward_induction_gives_an_equilibrium_of_oshi_zumo(string):
+    game, form = ts.load_game(string), exact_game(string)
+    policy = tabular(game, form, form.exact_equilibrium())
+    assert exploitability_lib.nash_conv(game, policy) == pytest.approx(0, abs=1e-9)
+
+
+def test_equilibria_of_oshi_zumo_are_exact():
+    policy = ts.equilibrium("oshi_zumo(coins=9,min_bid=1)", 1)  # however few iterations of CFR are allowed
+    assert policy.exploitability == pytest.approx(0, abs=1e-9)
+    assert any(len(policy.action_probabilities(state)) > 1 for state in some_states("oshi_zumo(coins=9,min_bid=1)"))
+
+
+def some_states(string):
+    """States at which somebody moves, along random games."""
+    rng = random.Random(3)
+    for _ in range(20):
+        state = ts.load_game(string).new_initial_state()
+        while not state.is_terminal():
+            yield state.clone()
+            state.apply_action(rng.choice(state.legal_actions()))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_matrix_games_are_solved(seed):
+    rng = np.random.default_rng(seed)
+    matrix = rng.integers(-2, 3, size=rng.integers(1, 6, size=2)).astype(float)
+    value, rows = solve_matrix_game(matrix)
+    negative, columns = solve_matrix_game(-matrix.T)  # for the other player
+    assert value == pytest.approx(-negative, abs=1e-9)
+    assert (rows @ matrix).min() == pytest.approx(value, abs=1e-9)
+    assert (matrix @ columns).max() == pytest.approx(value, abs=1e-9)
 
 
 @pytest.mark.parametrize(

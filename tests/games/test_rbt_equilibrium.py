@@ -15,9 +15,7 @@ import pytest
 from open_spiel.python import policy as policy_lib
 from open_spiel.python.algorithms import expected_game_score, exploitability, gambit
 
-from tmdp_spiel.core import storage
-from tmdp_spiel.games.rbt import cfr_plus, mixture as rbt_mixture, policy_file, tree as rbt_tree
-from tmdp_spiel.games.rbt.cfr_plus import CFRPlus
+from tmdp_spiel.games.rbt import policy_file, solving, tree as rbt_tree
 from tmdp_spiel.games.rbt.policy import SupportPolicy
 from tmdp_spiel.openspiel.exact_games import exact_exploitability, exact_form
 from tmdp_spiel.planning.cfr import CFRSolver
@@ -34,68 +32,54 @@ X_CAN_WIN_AT_ONCE = "python_rbt(start=x0o8x1o4x5o3)"
 
 def solved(game_string, iterations):
     game = pyspiel.load_game(game_string)
-    solver = CFRPlus(rbt_tree.enumeration(game))
-    cfr_plus.solve(solver, iterations=iterations)
+    solver = CFRSolver(exact_form(game), block=10)
+    for _ in range(iterations):
+        solver.iterate()
     return game, solver
 
 
-def policy_of_reaches(game, solver, reaches):
-    return rbt_tree.array_policy(
-        game, {player: plan_of(solver.enumerated.trees[player], reaches[player]) for player in (0, 1)}
-    )
+def averages(solver):
+    return [solver.average_policy(player) for player in (0, 1)]
 
 
-def plan_of(tree, reach):
-    totals = np.add.reduceat(reach, tree.first_sequence[:-1])
-    counts = np.diff(tree.first_sequence)
-    return np.where(
-        np.repeat(totals, counts) > 0,
-        reach / np.repeat(np.maximum(totals, 1e-300), counts),
-        np.repeat(1 / counts, counts),
-    )
+def policy_of_tables(game, tables):
+    return rbt_tree.array_policy(game, dict(enumerate(tables)))
 
 
 @pytest.mark.parametrize("game_string", (TINY, SMALL, WITHOUT_RULES, X_CAN_WIN_AT_ONCE))
 def test_cfr_plus_is_openspiels_iteration_by_iteration(game_string):
     game = pyspiel.load_game(game_string)
     in_cpp = pyspiel.load_efg_game(gambit.export_gambit(game))  # the same game as a table, which C++ traverses quickly
-    theirs, ours = pyspiel.CFRPlusSolver(in_cpp), CFRPlus(rbt_tree.enumeration(game))
+    theirs, ours = pyspiel.CFRPlusSolver(in_cpp), CFRSolver(exact_form(game))
     for iteration in range(1, 31):
         theirs.evaluate_and_update_policy()
         ours.iterate()
         if iteration in (1, 2, 5, 30):
             policy = theirs.tabular_average_policy()
             value = pyspiel.expected_returns(in_cpp.new_initial_state(), policy, -1, True)[0]
-            best = ours.best_response_values()
+            best = ours.exploitability().best_responses
             assert sum(best) / 2 == pytest.approx(pyspiel.exploitability(in_cpp, policy), abs=1e-9)
             assert -best[1] - 1e-9 <= value <= best[0] + 1e-9
 
 
 @pytest.mark.parametrize("game_string", (TINY, WITHOUT_RULES, X_CAN_WIN_AT_ONCE))
-def test_the_sequence_form_has_the_same_iterations_and_values(game_string):
-    game = pyspiel.load_game(game_string)
-    form, ours = exact_form(game), CFRPlus(rbt_tree.enumeration(game))
-    general = CFRSolver(form)
-    for _ in range(5):
-        ours.iterate()
-        general.iterate()
-    for player in (0, 1):
-        np.testing.assert_allclose(general.average_reach(player)[:-1], ours.average_reach(player), atol=1e-9)
-    found = general.exploitability()
-    assert found.best_responses == pytest.approx(ours.best_response_values(), abs=1e-9)
+def test_the_sequence_form_has_the_values_of_rbts_own_passes(game_string):
+    game, solver = solved(game_string, 5)
+    found = solver.exploitability()
     assert sum(found.values) == pytest.approx(0.0, abs=1e-12)
-    policy = cfr_plus.pruned_policy(game, ours.average_reaches())
+    unpruned = policy_of_tables(game, averages(solver))
+    assert solving.best_response_values(game, unpruned) == pytest.approx(found.best_responses, abs=1e-12)
+    policy = solving.pruned_policy(game, averages(solver))
     assert exact_exploitability(game, policy).best_responses == pytest.approx(
-        cfr_plus.best_response_values(game, policy), abs=1e-12
+        solving.best_response_values(game, policy), abs=1e-12
     )
 
 
 def test_average_policy_has_the_value_and_exploitability_that_openspiel_measures():
     game, solver = solved(TINY, 7)
-    policy = policy_of_reaches(game, solver, solver.average_reaches())
-    best = solver.best_response_values()
+    policy = policy_of_tables(game, averages(solver))
+    best = solver.exploitability().best_responses
     assert sum(best) / 2 == pytest.approx(exploitability.exploitability(game, policy), abs=1e-9)
-    assert cfr_plus.best_response_values(game, policy) == pytest.approx(best, abs=1e-12)
     value = expected_game_score.policy_value(game.new_initial_state(), [policy, policy])[0]
     mdp = rbt_tree.build_tree_mdp(game, 0, policy)
     assert mdp.value(policy.plans[0]) == pytest.approx(value, abs=1e-12)
@@ -103,29 +87,23 @@ def test_average_policy_has_the_value_and_exploitability_that_openspiel_measures
 
 
 @pytest.mark.parametrize("game_string", (TINY, SMALL, WITHOUT_RULES, X_CAN_WIN_AT_ONCE, MEDIUM))
-def test_the_mixture_of_blocks_is_less_exploitable_than_the_linear_average(game_string):
+def test_the_mixture_of_blocks_is_less_exploitable_than_the_average(game_string):
     game, solver = solved(game_string, 60)
-    reaches, (loss_x, loss_o) = cfr_plus.least_exploitable_reaches(solver)
+    tables, (loss_x, loss_o) = solver.mixed_policies()
     assert -1e-12 <= (loss_x + loss_o) / 2 < 0.001
-    best_x, best_o = solver.best_response_values()
-    assert loss_o <= best_x + 1e-12 and loss_x <= best_o + 1e-12
-    measured = cfr_plus.best_response_values(game, policy_of_reaches(game, solver, reaches))
-    assert measured == pytest.approx((loss_o, loss_x), abs=1e-12)
+    best_x, best_o = solver.exploitability().best_responses
+    assert loss_o <= best_x + 5e-5 and loss_x <= best_o + 5e-5  # the tolerance of the mixture
+    assert solving.best_response_values(game, policy_of_tables(game, tables)) == pytest.approx(
+        (loss_o, loss_x), abs=1e-12
+    )
 
 
 def test_openspiel_measures_the_same_exploitability_of_the_mixture():
     game, solver = solved(TINY, 25)
-    reaches, losses = cfr_plus.least_exploitable_reaches(solver)
-    policy = policy_of_reaches(game, solver, reaches)
-    assert exploitability.exploitability(game, policy) == pytest.approx(sum(losses) / 2, abs=1e-9)
-
-
-def test_blocks_add_up_to_the_linear_average():
-    _, solver = solved(SMALL, 27)
-    weights = np.array([sum(range(1, 11)), sum(range(11, 21)), sum(range(21, 28))]) / sum(range(1, 28))
-    for player in (0, 1):
-        mixed = rbt_mixture.mixed_reach(solver.enumerated, player, solver.block_reaches(player), weights)
-        np.testing.assert_allclose(mixed, solver.average_reach(player), atol=1e-12)
+    tables, losses = solver.mixed_policies()
+    assert exploitability.exploitability(game, policy_of_tables(game, tables)) == pytest.approx(
+        sum(losses) / 2, abs=1e-9
+    )
 
 
 @pytest.mark.parametrize("start", ("x4o0x8o2x1", "x0o4x8o2"))
@@ -134,7 +112,7 @@ def test_the_pruning_rules_do_not_change_the_value(start):
     for useful_senses in (True, False):
         for forced_wins in (True, False):
             game_string = f"python_rbt(start={start},useful_senses={useful_senses},forced_wins={forced_wins})"
-            _, (loss_x, loss_o) = cfr_plus.least_exploitable_reaches(solved(game_string, 60)[1])
+            _, (loss_x, loss_o) = solved(game_string, 60)[1].mixed_policies()
             assert (loss_x + loss_o) / 2 < 1e-4
             intervals.append((-loss_x, loss_o))
     assert max(low for low, _ in intervals) <= min(high for _, high in intervals) + 1e-12
@@ -145,64 +123,7 @@ def test_the_number_of_threads_changes_no_bit():
     numba.set_num_threads(numba.config.NUMBA_NUM_THREADS)
     _, together = solved(MEDIUM, 5)
     for player in (0, 1):
-        np.testing.assert_array_equal(alone.average_reach(player), together.average_reach(player))
-
-
-def test_a_resumed_run_ends_with_the_same_bits(tmp_path):
-    _, whole = solved(MEDIUM, 12)
-    checkpoint = tmp_path / "checkpoint.npz"
-    for stop_after in (5, 6, 10, 12):
-        solver = CFRPlus(whole.enumerated)
-        cfr_plus.solve(solver, iterations=stop_after, checkpoint=checkpoint)
-    assert solver.best_response_values() == whole.best_response_values()
-    for player in (0, 1):
-        np.testing.assert_array_equal(solver.average_reach(player), whole.average_reach(player))
-        resumed_blocks, whole_blocks = solver.block_reaches(player), whole.block_reaches(player)
-        assert len(resumed_blocks) == len(whole_blocks) == 2
-        for resumed_block, whole_block in zip(resumed_blocks, whole_blocks):
-            np.testing.assert_array_equal(resumed_block.sequences, whole_block.sequences)
-            np.testing.assert_array_equal(resumed_block.reach, whole_block.reach)
-
-
-def test_stops_at_the_target_and_reports(tmp_path):
-    reports = []
-    solver = CFRPlus(rbt_tree.enumeration(pyspiel.load_game(SMALL)))
-    cfr_plus.solve(
-        solver,
-        iterations=1000,
-        target_exploitability=0.01,
-        report_every=5,
-        report=lambda iteration, values: reports.append((iteration, sum(values) / 2)),
-    )
-    assert [iteration for iteration, _ in reports] == list(range(5, solver.iteration + 1, 5))
-    assert reports[-1][1] <= 0.01 < reports[-2][1]
-
-
-def test_two_solvers_on_one_checkpoint_are_refused(tmp_path):
-    _, solver = solved(SMALL, 2)
-    in_use = pytest.raises(storage.InUseError, match="checkpoint.npz is in use by process")
-    with storage.locked(tmp_path / "checkpoint.npz"), in_use:
-        cfr_plus.solve(solver, iterations=4, checkpoint=tmp_path / "checkpoint.npz")
-
-
-def test_bad_checkpoints_are_refused(tmp_path):
-    _, solver = solved(SMALL, 2)
-    checkpoint = tmp_path / "checkpoint.npz"
-    solver.save(checkpoint)
-    with pytest.raises(ValueError, match="belongs to .*start=x4o0x8o2x1.*this is .*start=x0o4x8o2x1o7"):
-        CFRPlus(rbt_tree.enumeration(pyspiel.load_game(TINY))).restore(checkpoint)
-    with pytest.raises(ValueError, match="blocks of 10 iterations; this is .* blocks of 5 iterations"):
-        CFRPlus(solver.enumerated, block=5).restore(checkpoint)
-    with pytest.raises(ValueError, match="at least 1 iteration, not 0"):
-        CFRPlus(solver.enumerated, block=0)
-    content = checkpoint.read_bytes()
-    checkpoint.write_bytes(content[: len(content) // 2])
-    with pytest.raises(ValueError, match="not a complete checkpoint"):
-        CFRPlus(solver.enumerated).restore(checkpoint)
-    middle = content.index(b"regrets_o") + 400
-    checkpoint.write_bytes(content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :])
-    with pytest.raises(ValueError, match="not a complete checkpoint"):
-        CFRPlus(solver.enumerated).restore(checkpoint)
+        np.testing.assert_array_equal(alone.average_policy(player), together.average_policy(player))
 
 
 def command(folder, name, *more):
@@ -212,7 +133,7 @@ def command(folder, name, *more):
         "experiments.solve_rbt",
         f"--game={MEDIUM}",
         "--iterations=60",
-        "--checkpoint_every=1",
+        "--checkpoint_seconds=0",
         "--threads=1",
         f"--output={folder / name}.bin",
         f"--checkpoint={folder / name}.npz",
@@ -223,7 +144,6 @@ def command(folder, name, *more):
 def test_survives_being_killed_between_and_during_checkpoints(tmp_path):
     subprocess.run(command(tmp_path, "whole"), cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     checkpoint = tmp_path / "killed.npz"
-    enumerated = rbt_tree.enumeration(pyspiel.load_game(MEDIUM))
     iterations = [0]
     for during_write in (False, True, True, False):
         process = subprocess.Popen(command(tmp_path, "killed", "--resume"), cwd=ROOT, stdout=subprocess.DEVNULL)
@@ -234,9 +154,8 @@ def test_survives_being_killed_between_and_during_checkpoints(tmp_path):
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
         assert process.returncode == -signal.SIGKILL, "the run was over before it could be killed"
-        solver = CFRPlus(enumerated)
-        solver.restore(checkpoint)
-        iterations.append(solver.iteration)
+        with np.load(checkpoint) as stored:
+            iterations.append(int(stored["iteration"]))
     subprocess.run(command(tmp_path, "killed", "--resume"), cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     assert (tmp_path / "killed.bin").read_bytes() == (tmp_path / "whole.bin").read_bytes()
     assert iterations == sorted(set(iterations)), "every run continued from the checkpoint of the one before"
@@ -250,7 +169,7 @@ def wait_until(condition, process):
         time.sleep(0.0005)
 
 
-def test_solving_over_a_checkpoint_needs_consent(tmp_path):
+def test_an_existing_checkpoint_is_not_overwritten(tmp_path):
     (tmp_path / "old.npz").write_bytes(b"")
     run = subprocess.run(command(tmp_path, "old"), cwd=ROOT, capture_output=True, text=True)
     assert run.returncode != 0 and "--resume" in run.stdout + run.stderr
@@ -258,13 +177,13 @@ def test_solving_over_a_checkpoint_needs_consent(tmp_path):
 
 def test_pruned_policy_keeps_the_exploitability_and_survives_its_file(tmp_path):
     game, solver = solved(MEDIUM, 60)
-    policy = cfr_plus.pruned_policy(game, solver.average_reaches(), iterations=60)
-    assert policy.exploitability < sum(solver.best_response_values()) / 2 + 0.003
+    policy = solving.pruned_policy(game, averages(solver), iterations=60)
+    assert policy.exploitability < solver.exploitability().exploitability + 0.003
     path = tmp_path / "policy.bin"
     policy_file.write(path, policy)
     read = policy_file.read(path)
     assert read.facts == policy.facts
-    assert cfr_plus.best_response_values(game, read) == cfr_plus.best_response_values(game, policy)
+    assert solving.best_response_values(game, read) == solving.best_response_values(game, policy)
     arrays = {player: rbt_tree.policy_to_plan(game, player, read) for player in (0, 1)}
     assert_same_policy(game, read, rbt_tree.array_policy(game, arrays))
 
@@ -281,7 +200,7 @@ def assert_same_policy(game, one, other):
 def test_truncated_and_altered_policy_files_are_refused(tmp_path):
     game, solver = solved(SMALL, 20)
     path = tmp_path / "policy.bin"
-    policy_file.write(path, cfr_plus.pruned_policy(game, solver.average_reaches(), iterations=20))
+    policy_file.write(path, solving.pruned_policy(game, averages(solver), iterations=20))
     content = path.read_bytes()
     body = content.index(b"\n") + 1
     for cut in (0, 1, body // 2, body, len(content) - 1):
@@ -299,7 +218,7 @@ def test_truncated_and_altered_policy_files_are_refused(tmp_path):
 
 def test_a_policy_of_another_game_is_refused():
     game, solver = solved(SMALL, 20)
-    policy = cfr_plus.pruned_policy(game, solver.average_reaches())
+    policy = solving.pruned_policy(game, averages(solver))
     with pytest.raises(ValueError, match="other rules"):
         rbt_tree.policy_to_plan(pyspiel.load_game(TINY), 0, policy)
 
@@ -308,9 +227,9 @@ def test_policies_that_are_not_arrays_are_refused_clearly():
     game = pyspiel.load_game(SMALL)
     general = policy_lib.TabularPolicy(game)
     assert not rbt_tree.knows_opponent(0, general)
-    with pytest.raises(TypeError, match="TabularPolicy would have to be asked at each of .* states of o"):
+    with pytest.raises(TypeError, match="TabularPolicy would have to be queried at each of .* states of o"):
         rbt_tree.build_tree_mdp(game, 0, general)
-    with pytest.raises(TypeError, match="TabularPolicy would have to be asked at each of .* states of x"):
+    with pytest.raises(TypeError, match="TabularPolicy would have to be queried at each of .* states of x"):
         rbt_tree.policy_to_plan(game, 0, general)
     with pytest.raises(ValueError, match="missing for player 1"):
         rbt_tree.build_tree_mdp(game, 0, {0: policy_lib.UniformRandomPolicy(game)})
@@ -320,12 +239,12 @@ def test_a_changed_policy_is_not_answered_from_the_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("TMDP_SPIEL_CACHE", str(tmp_path))
     monkeypatch.setattr(rbt_tree, "_WORTH_A_FILE", 0)
     game, solver = solved(SMALL, 1)  # the average is the uniform policy
-    policy = cfr_plus.pruned_policy(game, solver.average_reaches())
+    policy = solving.pruned_policy(game, averages(solver))
     support = policy.supports[1]
     weight = np.random.default_rng(7).integers(1, 60000, len(support.weight)).astype(np.uint16)
     changed = SupportPolicy(game, (policy.supports[0], dataclasses.replace(support, weight=weight)), {})
     first, second, again = (rbt_tree.build_tree_mdp(game, 0, opponent) for opponent in (policy, changed, policy))
     assert len(list(tmp_path.glob("rbt_mdp_*"))) == 2
-    assert second.best_response()[0] == pytest.approx(cfr_plus.best_response_values(game, changed)[0], abs=1e-12)
+    assert second.best_response()[0] == pytest.approx(solving.best_response_values(game, changed)[0], abs=1e-12)
     assert np.abs(first.reach - second.reach).max() > 1e-3
     np.testing.assert_array_equal(first.reach, again.reach)

@@ -2,6 +2,8 @@
 
 import copy
 import functools
+import json
+import pathlib
 import pickle
 import shutil
 
@@ -12,10 +14,13 @@ from open_spiel.python import policy as policy_lib
 from open_spiel.python.bots import policy as policy_bot
 
 import tmdp_spiel as ts
+from experiments.sweep import run
+from experiments.sweep.archive import unpack_lines
+from experiments.sweep.configuration import Configuration
 from reference.plans import BothPlanners
 from tmdp_spiel.bounds import widths
 from tmdp_spiel.evaluation.evaluator import Evaluator
-from tmdp_spiel.games.rbt import cfr_plus, game as rbt, policy_file, tree as rbt_tree
+from tmdp_spiel.games.rbt import game as rbt, policy_file, solving, tree as rbt_tree
 
 COUNTS = (
     {"states": 10_646_870, "sequences": 21_257_813, "terminals": 19_268_080, "horizon": 9},
@@ -98,7 +103,7 @@ def test_every_state_of_a_sample_has_its_own_string(trees):
 def test_the_shipped_equilibrium_is_as_good_as_it_says(game):
     policy = policy_file.shipped()
     assert str(policy.game) == str(game)
-    values = cfr_plus.best_response_values(game, policy)
+    values = solving.best_response_values(game, policy)
     assert sum(values) / 2 == pytest.approx(policy.exploitability, abs=1e-9)
     assert policy.exploitability <= 0.0025
     assert values == pytest.approx((policy.facts["best_response_x"], policy.facts["best_response_o"]), abs=1e-9)
@@ -121,6 +126,15 @@ def test_tree_mdp_against_the_shipped_equilibrium(game, player, cache):
     assert sorted(cache.iterdir()) == files, "the second time it is read from the cache"
     np.testing.assert_array_equal(again.reach, mdp.reach)
     shutil.rmtree(next(path for path in cache.iterdir() if path.name.startswith("rbt_mdp")))
+
+
+@pytest.mark.slow
+def test_experiments_meet_the_opponent_of_the_stored_runs():
+    lines = unpack_lines(pathlib.Path(__file__).parents[2] / "docs/runs/learning.jsonl.xz")
+    stored = [each for each in map(json.loads, lines) if each["configuration"]["game"] == "rbt"]
+    asked = Configuration(**stored[0]["configuration"]).problem
+    of_player = [each for each in stored if each["configuration"]["player"] == asked.player]
+    assert {each["environment"]["fingerprint"] for each in of_player} == {run.environment(asked).fingerprint}
 
 
 def test_uniform_opponent_is_worth_what_games_against_it_show(game):

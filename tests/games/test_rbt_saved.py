@@ -93,7 +93,7 @@ def test_a_cache_that_cannot_be_opened_is_made_again(tmp_path, monkeypatch):
         (folder / file).unlink()
         (folder / file).write_bytes(b"nothing")
     tree.forget_enumeration()
-    with pytest.warns(UserWarning, match="it is made again"):
+    with pytest.warns(UserWarning, match="it is built again"):
         again = ts.build_tree(game, 0, ts.uniform(game))
     assert again.fingerprint == fingerprint
     tree.forget_enumeration()

@@ -122,7 +122,7 @@ def test_a_size_that_does_not_fit_is_named_with_those_of_the_game():
     tensors = "kuhn_poker has information states of size 11 and observations of size 7"
     with pytest.raises(ValueError, match=f"first linear layer has 30 inputs.*{tensors}"):
         ts.exploit("kuhn", Hidden(30, 2), **SETTINGS)
-    with pytest.raises(ValueError, match=f"answers 3 numbers at a state, .* has 2 actions.*{tensors}"):
+    with pytest.raises(ValueError, match=f"returns 3 numbers at a state, .* has 2 actions.*{tensors}"):
         ts.exploit("kuhn", Hidden(11, 3), **SETTINGS)
-    with pytest.raises(ValueError, match=r"answers 3 numbers at a state, .* has 2 actions"):
+    with pytest.raises(ValueError, match=r"returns 3 numbers at a state, .* has 2 actions"):
         ts.exploit("kuhn", ts.adapters.Network(lambda given: np.zeros((len(given), 3))), **SETTINGS)

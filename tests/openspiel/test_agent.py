@@ -200,7 +200,7 @@ def test_a_return_outside_the_games_utilities():
         session.end(3.0)
 
 
-def test_save_and_restore_go_on_identically(leduc, tmp_path):
+def test_save_and_restore_resume_identically(leduc, tmp_path):
     environment, agents = table(leduc, 0)
     play(environment, agents, 100)
     agents[0].save(tmp_path / "agent")
@@ -228,7 +228,7 @@ def _an_end(learner):
 
 def test_tensors_that_do_not_tell_states_apart(monkeypatch):
     monkeypatch.setitem(registry._registered, "dark_hex", registry.Enumeration())  # states by strings, not by tensors
-    with pytest.raises(ValueError, match="information_state tensors of dark_hex do not tell player 0's states apart"):
+    with pytest.raises(ValueError, match="information_state tensors of dark_hex do not distinguish player 0's states"):
         TreeAgent(0, "dark_hex(board_size=2)", "UCBT")
 
 

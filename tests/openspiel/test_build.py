@@ -118,7 +118,7 @@ def test_value_is_the_expected_return(game, opponent, mdps, deterministic):
         assert mdp.value(plan) == pytest.approx(theirs, abs=1e-9)
 
 
-def test_decision_tree_is_the_same_without_an_opponent(game, mdps):
+def test_infostate_tree_is_the_same_without_an_opponent(game, mdps):
     for player, mdp in enumerate(mdps):
         alone = ts.build_infostate_tree(game, player)
         for name in ("first_sequence", "first_child", "parent", "action", "can_end"):
@@ -172,8 +172,8 @@ def test_no_such_player(player):
     "name, message",
     [
         ("mfg_crowd_modelling", "mean-field games have no Tree MDP"),
-        ("tarok", "without telling their probabilities"),
-        ("python_iterated_prisoners_dilemma", "no strings that tell"),
+        ("tarok", "does not give their probabilities"),
+        ("python_iterated_prisoners_dilemma", "no strings that distinguish"),
     ],
 )
 def test_unsupported_games(name, message):
@@ -208,7 +208,7 @@ def _count(state):
 
 
 def test_too_slow_says_so():
-    message = r"stopped after 0.05 s and [\d,]+ histories.*max_seconds allows no more: raise it$"
+    message = r"stopped after 0.05 s and [\d,]+ histories.*this is the limit max_seconds: raise it$"
     with pytest.raises(ts.GameTooLargeError, match=message) as error:
         ts.build_infostate_tree("connect_four", 0, max_nodes=10**30, max_seconds=0.05)
     assert error.value.limit == "max_seconds" and error.value.histories > 0

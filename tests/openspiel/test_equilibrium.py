@@ -107,7 +107,7 @@ def test_a_file_that_cannot_be_read_is_said_to_be(cache, solved):
     (file,) = cache.iterdir()
     file.unlink()
     file.mkdir()
-    with pytest.warns(UserWarning, match="cannot be read, it is solved for again"):
+    with pytest.warns(UserWarning, match="cannot be read, so the game is solved again"):
         ts.equilibrium("kuhn", 20)
     assert len(solved) == 2
 
@@ -134,7 +134,7 @@ def test_two_processes_at_once(cache):
 def test_a_cache_that_cannot_be_written_costs_a_warning(monkeypatch, tmp_path):
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("TMDP_SPIEL_CACHE", str(tmp_path / "file" / "cache"))
-    with pytest.warns(UserWarning, match="could not be kept"):
+    with pytest.warns(UserWarning, match="could not be written to the cache"):
         assert ts.equilibrium("kuhn", 20).exploitability > 0
 
 

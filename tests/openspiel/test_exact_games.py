@@ -38,7 +38,7 @@ def test_build_tree_takes_any_agent_that_a_table_can_be_made_of(form):
 def test_small_instances_go_through_their_histories():
     tree = build_infostate_tree("liars_dice(numdice=1,dice_sides=3)", 0)
     assert tree is not exact_game("liars_dice(numdice=1,dice_sides=3)").trees[0]
-    with pytest.raises(ValueError, match="brings no exact sequence form. ts.exploit takes it"):
+    with pytest.raises(ValueError, match="has no exact sequence form. Use ts.exploit"):
         exact_games.exact_form("kuhn_poker")
 
 
@@ -64,7 +64,7 @@ def test_exploit_takes_arrays_as_the_policies_of_players(form, tmp_path):
     assert again.seats[0].exact_best == found.seats[0].exact_best
     with pytest.raises(ValueError, match="an empty mapping"):
         ts.exploit(LARGE, {0: {"1": {0: 1.0}}, 1: {}}, episodes=10)
-    with pytest.raises(TypeError, match="kuhn_poker has not"):
+    with pytest.raises(TypeError, match="but kuhn_poker has none"):
         ts.exploit("kuhn_poker", {0: np.ones(3), 1: np.ones(3)}, episodes=10)
 
 
@@ -148,7 +148,7 @@ def test_equilibrium_solves_and_stops_at_the_target(form, tmp_path, monkeypatch)
     assert sum(policy.action_probabilities(state).values()) == pytest.approx(1)
 
 
-def test_too_little_memory_is_said_before(monkeypatch):
+def test_too_little_memory_is_reported_in_advance(monkeypatch):
     monkeypatch.setattr(exact_games, "_free_memory", lambda: 2**20)
     with pytest.raises(GameTooLargeError, match=r"it needs about 0\.\d GiB of memory; 0\.0 GiB are free"):
         exact_game("liars_dice(numdice=1,dice_sides=8)")
@@ -171,7 +171,7 @@ def test_a_shipped_equilibrium_is_what_it_says(game, value, tolerance):
     assert -found.best_responses[1] <= value + 5e-5 and value - 5e-5 <= found.best_responses[0]
 
 
-def test_too_little_memory_for_a_solver_is_said_before(form, monkeypatch, tmp_path):
+def test_too_little_memory_for_a_solver_is_reported_in_advance(form, monkeypatch, tmp_path):
     monkeypatch.setattr(exact_games, "_free_memory", lambda: 2**20)
     with pytest.raises(GameTooLargeError, match="CFR on liars_dice"):
         exact_games.solve(LARGE, form, 1, folder=tmp_path)

@@ -54,7 +54,7 @@ def test_a_name_near_nothing_lists_our_own():
     "name", ["kuhn_poker(players=99)", "kuhn_poker(colour=red)", "kuhn_poker(players=2", "nfg_game"]
 )
 def test_bad_parameters_are_reported_with_the_name(name):
-    with pytest.raises(ValueError, match="OpenSpiel does not load '" + name.partition("(")[0]):
+    with pytest.raises(ValueError, match="OpenSpiel cannot load '" + name.partition("(")[0]):
         ts.load_game(name)
 
 

@@ -54,7 +54,7 @@ def test_a_policy_for_the_other_leduc_is_refused_with_a_hint(tmp_path, made_for,
         ts.build_tree(other, 0, read_policy(tmp_path / "policy.json", other))
 
 
-def test_single_precision_is_normalised_with_a_word(tmp_path):
+def test_single_precision_is_normalised_with_a_warning(tmp_path):
     game = ts.load_game("kuhn")
     (tmp_path / "policy.json").write_text(
         json.dumps({key: {"0": 0.333, "1": 0.664} for key in ("0b", "0p", "1b", "1p", "2b", "2p")})

@@ -12,11 +12,11 @@ from tmdp_spiel.games.public_action import exact_game
 from tmdp_spiel.openspiel.ask_agents import check_width
 from tmdp_spiel.openspiel.build import GameTooLargeError
 from tmdp_spiel.openspiel.exact_games import exact_exploitability
+from tmdp_spiel.openspiel.histories import enumerated_form
 from tmdp_spiel.openspiel.opponents import agent_policies
 from tmdp_spiel.openspiel.opponents.adapters.networks import Network, NetworkPolicy
 from tmdp_spiel.openspiel.policy_files import FilePolicy
 from tmdp_spiel.openspiel.policy_tables import TablePolicy, load_table, policy_table, save_table
-from tmdp_spiel.openspiel.sequence_forms import enumerated_form
 from tmdp_spiel.trees import sequence_form
 
 DICE = "liars_dice(numdice=1,dice_sides=3)"
@@ -133,7 +133,7 @@ def test_uniform_and_enumerated_forms():
     by_strings = policy_table(form, 1, policy_lib.TabularPolicy(game).copy_with_noise(0.0))
     np.testing.assert_allclose(by_strings, form.uniform_policy(1))
     assert policy_table(form, 1, equilibrium).shape == (form.trees[1].num_sequences,)
-    with pytest.raises(TypeError, match="makes no tensors"):
+    with pytest.raises(TypeError, match="provides no tensors"):
         policy_table(form, 0, lambda tensors: tensors)
 
 

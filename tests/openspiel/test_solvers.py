@@ -36,7 +36,7 @@ def test_runs_repeat_with_their_seed_and_leave_the_global_generator_alone(kuhn_p
     assert not np.array_equal(first.value_gap, other.value_gap)
 
 
-def test_a_traversal_of_external_sampling_sees_so_many_ends_on_average(kuhn_problem):
+def test_the_expected_number_of_ends_in_external_sampling(kuhn_problem):
     rng = np.random.default_rng(0)
 
     def ends(state):

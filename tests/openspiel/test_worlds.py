@@ -72,7 +72,7 @@ class LastAction(policy_lib.Policy):
         return {state.legal_actions()[-1]: 1.0}
 
 
-def test_exploit_takes_this_road_where_the_support_is_small():
+def test_exploit_uses_worlds_if_the_support_is_small():
     """Tic-tac-toe has too many histories for this max_nodes, but few against an opponent with one answer."""
     game = ts.load_game("tic_tac_toe")
     opponent = LastAction(game, [0, 1])

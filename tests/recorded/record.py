@@ -24,7 +24,6 @@ LEARNERS = {
     "AMB": {},
     "PSRL": {},
     "BettingUCRL": {},
-    "BalancedLevels": {},
     "BettingOnDifferences": {},
     "CertifiedUCRL": {},
 }

@@ -17,7 +17,6 @@ LEARNERS = {
     "LUCBTUniform": (ts.LUCBTUniform, dict(bound="simple", c=0.1, epsilon=0.001)),
     "LUCB": (ts.LUCB, dict(epsilon=0.01)),
     "UCT": (ts.UCT, dict(c=5.0)),
-    "BalancedLevels": (ts.BalancedLevels, {}),
     "ThompsonTree": (ts.ThompsonTree, {}),
     "OutcomeSamplingMCCFR": (ts.OutcomeSamplingMCCFR, {}),
     "OutcomeSamplingMCCFR, current": (ts.OutcomeSamplingMCCFR, dict(recommends="current")),

@@ -14,6 +14,7 @@ class ThompsonTwin:
     def __init__(self, tree, levels, seed, *, noise, decay):
         self.tree, self.levels, self.seed, self.noise, self.decay = tree, list(levels), seed, noise, decay
         self.returns, self.ended, self.paths, self.level_of = [], [], [], []  # of all episodes
+        self.repeated = []  # of all episodes: whether nothing was tried for the first time
         self.new = [0.0, 1.0]  # weight 1/2 each; then the returns of episodes of first tries, weight 1
         self.deviation_at = {}  # sigma at the last visit of a state
         self.rows = [{} for _ in range(len(self.levels) + 1)]  # per row: state -> sequence
@@ -23,8 +24,18 @@ class ThompsonTwin:
     def visits(self, sequence):
         return sum(sequence in path for path in self.paths)
 
+    def repeats(self, sequence):
+        return sum(sequence in path for path, repeated in zip(self.paths, self.repeated, strict=True) if repeated)
+
     def actions(self, state):
         return range(self.tree.first_sequence[state], self.tree.first_sequence[state + 1])
+
+    def looked_at(self, state):
+        """The actions in the order in which equal ones are taken."""
+        actions = list(self.actions(state))
+        draw = hash_rng.uniform(self.seed, self.state_visits(state), 2**61 + actions[0])
+        start = int(draw * len(actions))
+        return actions[start:] + actions[:start]
 
     def children(self, sequence):
         return range(self.tree.first_child[sequence], self.tree.first_child[sequence + 1])
@@ -53,11 +64,11 @@ class ThompsonTwin:
         return math.sqrt(-2 * math.log(1 - one)) * math.cos(2 * math.pi * two)
 
     def width(self, sequence, deviation):
-        """noise sigma(j) / n(j)^decay."""
+        """noise sigma(j) / m(j)^decay."""
         lowest, highest = self.range_below(sequence)
         own = np.std([value for value, path in zip(self.returns, self.paths, strict=True) if sequence in path] or [0.0])
         deviation = min(max(deviation, own), (highest - lowest) / 2)
-        return self.noise * deviation / max(self.visits(sequence), 1) ** self.decay
+        return self.noise * deviation / max(self.repeats(sequence), 1) ** self.decay
 
     def mean(self, sequence, row):
         """q(j) of a visited sequence."""
@@ -71,7 +82,7 @@ class ThompsonTwin:
     def estimates(self, state, row, deviation):
         """By sequence: what V(s) is the largest of."""
         estimates = {}
-        for j in self.actions(state):
+        for j in self.looked_at(state):
             lowest, highest = self.range_below(j)
             tried = self.visits(j) > 0
             if row < len(self.levels):
@@ -86,7 +97,8 @@ class ThompsonTwin:
         while sequence != tree.num_sequences:
             path.append(sequence)
             sequence = int(tree.parent[self.state_of(sequence)])
-        if any(self.visits(j) == 0 for j in path):
+        self.repeated.append(all(self.visits(j) > 0 for j in path))
+        if not self.repeated[-1]:
             self.new.append(value)
         self.returns.append(value)
         self.ended.append(ended_on)
@@ -98,7 +110,7 @@ class ThompsonTwin:
             for row in range(len(self.rows)):
                 scores = self.estimates(state, row, self.deviation())
                 if row < len(self.levels):
-                    for j in scores:
+                    for j in filter(self.visits, scores):
                         scores[j] += self.width(j, self.deviation()) * self.normal(self.state_visits(state), j)
                 self.rows[row][state] = max(scores, key=scores.get)
 

@@ -50,7 +50,7 @@ def lazy_tree(seed, number, **options):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
-def test_a_tree_is_what_it_met(seed):
+def test_a_lazy_tree_has_the_visited_states(seed):
     tree, reference = lazy_tree(seed, 3000)
     assert tree.num_states == len(reference.parents) > 1000 and tree.sequence_end == reference.first[-1]
     assert tree.first_sequence.tolist() == reference.first and tree.parent.tolist() == reference.parents
@@ -96,10 +96,13 @@ def test_a_full_tree_says_so_once_and_keeps_what_it_has(caplog):
         met = [tree.get_or_add(ROOT, string, (0, 1)) for string in "abcab"]
         tree.get_or_add(ROOT, "d", (0,))
     assert met == [0, 1, OUTSIDE, 0, 1]
-    assert [record.message.startswith("the tree of this game has its 2 states") for record in caplog.records] == [True]
+    assert [
+        record.message.startswith("the tree of this game has reached its limit of 2 states")
+        for record in caplog.records
+    ] == [True]
 
 
-def test_pickles_go_on():
+def test_pickled_learners_resume():
     tree, _ = lazy_tree(5, 500)
     again = pickle.loads(pickle.dumps(tree))
     assert again.fingerprint == tree.fingerprint and again.num_states == tree.num_states

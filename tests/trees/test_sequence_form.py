@@ -7,8 +7,9 @@ from open_spiel.python import policy as policy_lib
 from open_spiel.python.algorithms import exploitability as exploitability_lib
 
 import tmdp_spiel as ts
-from tmdp_spiel.openspiel.sequence_forms import enumerated_form
-from tmdp_spiel.planning.cfr import CFRSolver
+from tmdp_spiel.openspiel.histories import enumerated_form
+from tmdp_spiel.planning.cfr import VARIANTS, CFRSolver
+from tmdp_spiel.planning.mixture import mixed_reach
 from tmdp_spiel.trees import sequence_form
 
 GAMES = [
@@ -95,7 +96,7 @@ def test_cfr_plus_is_that_of_openspiel(case):
                 assert of_state == pytest.approx([answer[a] for a in tree.legal_actions(state)], abs=1e-9)
 
 
-@pytest.mark.parametrize("variant", ["cfr+", "pcfr+", "dcfr"])
+@pytest.mark.parametrize("variant", list(VARIANTS))
 def test_every_variant_converges_and_resumes_identically(variant):
     form = forms.setdefault(GAMES[0], enumerated_form(GAMES[0]))
     solver, resumed = CFRSolver(form, variant), CFRSolver(form, variant)
@@ -110,6 +111,47 @@ def test_every_variant_converges_and_resumes_identically(variant):
     assert found.values[0] == pytest.approx(-1 / 18, abs=1e-3)
     np.testing.assert_array_equal(resumed.average_policy(0), solver.average_policy(0))
     np.testing.assert_array_equal(resumed.current_reach(1), solver.current_reach(1))
+
+
+@pytest.mark.parametrize("variant", list(VARIANTS))
+def test_blocks_add_up_to_the_average(variant):
+    form = forms.setdefault(GAMES[0], enumerated_form(GAMES[0]))
+    plain, solver = CFRSolver(form, variant), CFRSolver(form, variant, block=10)
+    for _ in range(27):
+        plain.iterate()
+        solver.iterate()
+    weights = np.arange(1, 28) ** VARIANTS[variant].averaging
+    of_block = np.array([weights[:10].sum(), weights[10:20].sum(), weights[20:].sum()]) / weights.sum()
+    for player in (0, 1):
+        reach = mixed_reach(form, player, solver.block_reaches(player), of_block)
+        np.testing.assert_allclose(reach, solver.average_reach(player), atol=1e-12)
+        np.testing.assert_allclose(solver.average_policy(player), plain.average_policy(player), atol=1e-12)
+    tables, losses = solver.mixed_policies()
+    found = sequence_form.exploitability(form, tables)
+    assert found.best_responses == pytest.approx(losses[::-1], abs=1e-12)
+    assert found.exploitability <= plain.exploitability().exploitability + 5e-5  # the tolerance of the mixture
+    with pytest.raises(ValueError, match="was not asked to keep blocks"):
+        plain.block_reaches(0)
+
+
+def test_a_solver_with_blocks_resumes_identically():
+    form = forms.setdefault(GAMES[0], enumerated_form(GAMES[0]))
+    solver, resumed = CFRSolver(form, "dcfr", block=5), CFRSolver(form, "dcfr", block=5)
+    for iteration in range(27):
+        if iteration == 13:
+            resumed.load_state_dict({name: array.copy() for name, array in solver.state_dict().items()})
+        solver.iterate()
+        if iteration >= 13:
+            resumed.iterate()
+    for player in (0, 1):
+        assert len(resumed.block_reaches(player)) == 6
+        for ours, theirs in zip(resumed.block_reaches(player), solver.block_reaches(player), strict=True):
+            np.testing.assert_array_equal(ours.sequences, theirs.sequences)
+            np.testing.assert_array_equal(ours.reach, theirs.reach)
+    with pytest.raises(ValueError, match="blocks of 5 iterations, but this solver of 10"):
+        CFRSolver(form, "dcfr", block=10).load_state_dict(solver.state_dict())
+    with pytest.raises(ValueError, match="at least 1 iteration, not 0"):
+        CFRSolver(form, block=0)
 
 
 def test_general_sum_games_have_a_payoff_per_player():

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tmdp_spiel.algorithms.balanced_levels import BalancedLevels
 from tmdp_spiel.algorithms.betting_on_differences import BettingOnDifferences
 from tmdp_spiel.algorithms.certified_ucrl import CertifiedUCRL
+from tmdp_spiel.algorithms.thompson_tree import ThompsonTree
 from tmdp_spiel.trees.infostate_tree import InfostateTree
 
 _LARGE = 200_000  # sequences
@@ -34,7 +34,7 @@ def certified_learner(
     return (CertifiedUCRL if large else BettingOnDifferences)(tree, epsilon=epsilon, delta=delta, seed=seed)
 
 
-def default_learner(tree: InfostateTree, *, seed: int = 0) -> BalancedLevels:
+def default_learner(tree: InfostateTree, *, seed: int = 0) -> ThompsonTree:
     """The learner to use where nothing is known of the game: little regret, whatever the size of the tree.
 
     Args:
@@ -42,11 +42,11 @@ def default_learner(tree: InfostateTree, *, seed: int = 0) -> BalancedLevels:
         seed: of the learner.
 
     Returns:
-        A BalancedLevels with its default hyper-parameters.
+        A ThompsonTree with its default hyper-parameters.
 
     >>> import numpy as np, tmdp_spiel as ts
     >>> mdp = ts.random_tree_mdp(np.random.default_rng(0))
     >>> ts.run(ts.default_learner(mdp.tree, seed=1), mdp, 100, progress=False).episode[-1].item()
     100
     """
-    return BalancedLevels(tree, seed=seed)
+    return ThompsonTree(tree, seed=seed)

@@ -8,8 +8,9 @@ The whole algorithm:
        q_b(j) = (returns of the episodes that ended on j + sum over the child states c of n(c) V_b(c)) / n(j),
        V_b(s) = max over the actions j of s of q_b(j), or b where untried.
 
-2. At a state the action of the largest q_b(j) + w(j) z(j) is played, with w(j) = noise sigma(j) / n(j)^decay, n(j) = 1
-   where untried, and independent standard normal draws z(j).
+2. At a state the action of the largest q_b(j) + w(j) z(j) is played, with independent standard normal draws z(j) and
+   w(j) = noise sigma(j) / m(j)^decay, where m(j) >= 1 counts the episodes through j in which nothing was tried for the
+   first time; an untried action has no noise.
 3. sigma(j) is the standard deviation of the returns after j, or sigma, that of the returns of the episodes in which an
    action was tried for the first time, if that is larger; where the rules bound what can follow j, q_b(j) is clipped to
    these bounds and sigma(j) is at most half their distance.
@@ -18,8 +19,10 @@ The whole algorithm:
 5. Recommended is the action of the largest q(j) - w(j) among the tried ones, with q(j) backed up from what is
    recommended.
 
-All levels learn from all episodes, and an episode costs its path. With decay = 1/2 the width would fall as that of a
-posterior. A faster decay tries as much at first, and is done earlier with actions that are about as good as the best.
+All levels learn from all episodes, and an episode costs its path. An episode in which something new was tried says what
+the new action is worth, not what j is worth with what is known below it. So m(j) stays small, and j is in doubt, for as
+long as what lies below j is still being discovered. With decay = 1/2 the width would fall as that of a posterior. A
+faster decay tries as much at first, and is done earlier with actions that are about as good as the best.
 Conditions and proofs: docs/lab/theory_simple_learner.md.
 """
 
@@ -35,6 +38,7 @@ from tmdp_spiel.algorithms.level_rows import LevelLearner, follow_row, init_row_
 from tmdp_spiel.algorithms.path_learner import plan_values
 from tmdp_spiel.algorithms.thompson_estimate import Estimate, estimate, own_deviation
 from tmdp_spiel.core import validation
+from tmdp_spiel.core.hash_rng import uniform
 from tmdp_spiel.core.jit import Direct, kernel
 from tmdp_spiel.core.normal_draws import normal
 from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE
@@ -42,10 +46,11 @@ from tmdp_spiel.trees.return_ranges import known_ranges_below
 
 # K levels make K + 1 rows, the last one what is recommended; row k of state s is at s (K + 1) + k, likewise of j.
 # visits: int32[J], state_visits: int32[S], episodes through each;  sums: float64[J rows], n(j) q(j);
+# repeats: int32[J], the episodes in which nothing was tried for the first time, m(j);
 # returns, squares: float64[J], of the episodes through each, summed;
 # best: float64[S rows], V(s);  plans: int16[S rows], played where n(s) > 0;  first: int16[S], played elsewhere
 ThompsonTables = collections.namedtuple(
-    "ThompsonTables", ["visits", "state_visits", "returns", "squares", "sums", "best", "plans", "first"]
+    "ThompsonTables", ["visits", "state_visits", "repeats", "returns", "squares", "sums", "best", "plans", "first"]
 )
 # levels: float64[K];  episodes, returns: float64[K], of each level since the last restart;
 # played: int64[K], its episodes in all;  current: int64[1], the level of the next episode
@@ -78,6 +83,7 @@ _EPISODES, _AT_ROOT, _NEW, _NEW_SUM, _NEW_SQUARES = range(5)
 _LEVEL_KEY = 1 << 31  # keys below are sequences
 _COPY_KEY = 1 << 32  # episodes that are played at the same time have keys of their own
 _SECOND_KEY = 1 << 62  # a draw takes two uniform numbers
+_START_KEY = 1 << 61  # the action of a state that is looked at first
 
 
 class ThompsonTree(LevelLearner):
@@ -85,18 +91,20 @@ class ThompsonTree(LevelLearner):
 
     noise: the width of the draws of an action of one visit, in standard deviations of a return. 1 is what one visit
         leaves open.
-    decay: the width falls as the visits to the power of -decay; 1/2 is the rate of a standard error. With more, regret
-        is lower where most actions are about equally good, as against an equilibrium, and more mistakes are kept.
-    num_levels: K. The levels are 1/K, 2/K, ..., 1 of the range of returns. Level 1 tries everything once, the lowest
-        level exploits soon on a tree that is too large for that.
+    decay: the width falls as m(j), the visits in which nothing new was tried, to the power of -decay; 1/2 is the rate
+        of a standard error. With more, regret is lower where most actions are about equally good, as against an
+        equilibrium, and more mistakes are kept.
+    num_levels: K. The levels are 1/K, 2/K, ..., 1 of the range of returns. Level 1 tries all that could be best, the
+        lowest level exploits soon on a tree that is too large for that.
 
     On every finite tree, almost surely, the recommended policy is a best response from some episode on, and the regret
-    of T episodes is O((log T)^(1 / (2 decay))): docs/lab/theory_simple_learner.md. This needs returns in [0, 1],
-    opponents who do not change, and episodes that are independent given the policy. The constant is explicit, but
-    nothing is said about the time until then, whose mean may be infinite; so this is no bound on the mean regret.
+    of T episodes is O((log T)^(1 / (2 decay))) unless the value of an action that is not best happens to equal that of
+    a best one once what was never tried counts as all that the rules allow: docs/lab/theory_simple_learner.md. This
+    needs returns in [0, 1], opponents who do not change, and episodes that are independent given the policy. Nothing is
+    said about the time until then, whose mean may be infinite; so this is no bound on the mean regret.
     """
 
-    def __init__(self, tree, *, noise: float = 1.0, decay: float = 0.75, num_levels: int = 3, seed: int = 0):
+    def __init__(self, tree, *, noise: float = 0.7, decay: float = 0.75, num_levels: int = 3, seed: int = 0):
         super().__init__(tree, seed)
         number = validation.whole_number("num_levels", num_levels)
         levels = np.arange(1, number + 1) / number
@@ -106,6 +114,7 @@ class ThompsonTree(LevelLearner):
             tables=ThompsonTables(
                 visits=np.zeros(room.sequences, np.int32),
                 state_visits=np.zeros(room.states, np.int32),
+                repeats=np.zeros(room.sequences, np.int32),
                 returns=np.zeros(room.sequences),
                 squares=np.zeros(room.sequences),
                 sums=np.zeros(room.sequences * rows),
@@ -231,12 +240,14 @@ def _draw_level(memory, copy):
 
 @kernel
 def _begin(memory, length, value):
-    """Counts an episode, and chooses the level of the next one."""
+    """Counts an episode and chooses the next level; returns whether nothing was tried for the first time."""
     bandit, overall, path = memory.bandit, memory.overall, memory.path
     overall[_EPISODES] += 1.0
+    # If the last action was tried before, so was all that leads to it.
+    repeated = length == 0 or memory.tables.visits[path.sequences[length - 1]] > 0
     if length == 0:
         overall[_AT_ROOT] += value
-    elif memory.tables.visits[path.sequences[length - 1]] == 0:  # if it was tried before, so was all that leads to it
+    elif not repeated:
         overall[_NEW] += 1.0
         overall[_NEW_SUM] += value
         overall[_NEW_SQUARES] += value * value
@@ -249,6 +260,7 @@ def _begin(memory, length, value):
         for each in range(len(bandit.levels)):
             bandit.episodes[each], bandit.returns[each] = 0.0, 0.0
     bandit.current[0] = _draw_level(memory, 0)
+    return repeated
 
 
 @kernel
@@ -258,12 +270,17 @@ def _choose(links, memory, state, copy):
     rows, time, deviation = len(memory.change), tables.state_visits[state], _deviation(memory.overall)
     for row in range(rows):
         memory.value[row], memory.draw[row], memory.lead[row] = -np.inf, -np.inf, links.first_sequence[state]
-    for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+    first, key = links.first_sequence[state], copy * _COPY_KEY
+    actions = links.first_sequence[state + 1] - first
+    start = int(
+        uniform(memory.seed, time, _START_KEY + key + first) * actions
+    )  # of equal actions the next one is taken
+    for at in range(start, start + actions):
+        j = first + at % actions
         number, (low, high) = tables.visits[j], _range(memory, j)
         own = min(max(deviation, own_deviation(tables, j)), 0.5 * (high - low))
-        width = memory.noise * own * max(number, 1) ** -memory.decay
-        key = copy * _COPY_KEY + j
-        noise = width * normal(memory.seed, time, key, _SECOND_KEY + key)
+        width = memory.noise * own * max(tables.repeats[j], 1) ** -memory.decay
+        noise = width * normal(memory.seed, time, key + j, _SECOND_KEY + key + j) if number > 0 else 0.0
         for row in range(rows - 1):
             mean = tables.sums[np.int64(j) * rows + row] / number if number > 0 else levels[row]
             mean = min(max(mean, low), high)
@@ -286,11 +303,12 @@ def _redraw(links, memory, state, level, copy):
 
 
 @kernel
-def _learn_at(links, memory, at, length, value):
+def _learn_at(links, memory, at, length, value, repeated):
     """Counts the visit of one state on the path, whose child on the path is up to date; leaves its leads."""
     tables, rows = memory.tables, len(memory.change)
     state, j = np.int64(memory.path.states[at]), np.int64(memory.path.sequences[at])
     tables.visits[j] += 1
+    tables.repeats[j] += repeated
     tables.state_visits[state] += 1
     tables.returns[j] += value
     tables.squares[j] += value * value
@@ -308,9 +326,9 @@ def _learn_at(links, memory, at, length, value):
 def _observe(links, memory, length, value):
     """Updates on an episode whose path is in memory."""
     rows = len(memory.change)
-    _begin(memory, length, value)
+    repeated = _begin(memory, length, value)
     for at in range(length - 1, -1, -1):
-        _learn_at(links, memory, at, length, value)
+        _learn_at(links, memory, at, length, value, repeated)
         state = np.int64(memory.path.states[at])
         for row in range(rows):
             memory.tables.plans[state * rows + row] = memory.lead[row] - links.first_sequence[state]
@@ -320,10 +338,10 @@ def _observe(links, memory, length, value):
 def _observe_scored(links, chances, memory, values, length, value):
     """_observe, with the true values brought up to date."""
     tables, path, rows = memory.tables, memory.path, len(memory.change)
-    _begin(memory, length, value)
+    repeated = _begin(memory, length, value)
     for at in range(length - 1, -1, -1):
         state = np.int64(path.states[at])
-        _learn_at(links, memory, at, length, value)
+        _learn_at(links, memory, at, length, value, repeated)
         for row in range(rows):
             cell, lead = state * rows + row, memory.lead[row]
             before = played_before(links, tables, cell, state)

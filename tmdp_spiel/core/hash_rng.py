@@ -1,7 +1,7 @@
 """Random numbers that are functions of (seed, time, key), for breaking ties.
 
-A plan is worked out only where it can lead. Drawing from a stream would make a choice depend on which states were
-looked at before it; hashing gives every state its own draw at every time, whether or not it is looked at.
+A plan is computed only at the states that it can reach. With a stream of random numbers, a choice would depend on which
+states were visited before it. Hashing gives every state its own draw at every time, whether or not it is visited.
 """
 
 import numpy as np
@@ -33,16 +33,16 @@ def uniform(seed, time, key):
 
 @kernel
 def wins(tied, share, seed, time, key):
-    """Whether a newcomer that stands for `share` of now `tied` equal candidates takes the lead from the others.
+    """Whether a new candidate, which represents `share` of the `tied` equal candidates so far, takes the lead.
 
-    If each is asked as it comes, all of them lead in the end with the same chance.
+    If this is called for the candidates one after another, each of them leads in the end with the same probability.
     """
     return uniform(seed, time, key) * tied < share
 
 
 @kernel
 def takes_lead(score, best, tied, seed, time, key):
-    """Whether a candidate takes the lead from `tied` others of score `best`, and how many share the lead then."""
+    """Whether a candidate takes the lead from `tied` others of score `best`, and how many then share the lead."""
     if score > best:
         return True, 1
     if score == best:
@@ -52,7 +52,7 @@ def takes_lead(score, best, tied, seed, time, key):
 
 @kernel
 def argmax(scores, first, end, seed, time):
-    """The place in first .. end with the largest score, ties uniformly at random; -1 if there is none above -inf."""
+    """The index in first .. end with the largest score, ties broken uniformly at random; -1 if all scores are -inf."""
     lead, best, tied = np.int64(-1), -np.inf, 0
     for at in range(first, end):
         takes, tied = takes_lead(scores[at], best, tied, seed, time, at)
@@ -63,7 +63,7 @@ def argmax(scores, first, end, seed, time):
 
 @kernel
 def any_of(scores, first, end, value, seed, time, key):
-    """One of the places in first .. end whose score is the value, each with the same chance; first if there is none."""
+    """One of the indices in first .. end whose score is `value`, uniformly at random; `first` if there is none."""
     number = 0
     for at in range(first, end):
         number += scores[at] == value
@@ -79,11 +79,11 @@ def any_of(scores, first, end, value, seed, time, key):
 # Keys. Draws of the same seed and time are independent if their keys differ:
 #
 #   0 .. 2^31            a state or a sequence itself
-#   2^40 + j             endings of plain passes
-#   2^41 - 1 - n         what stands for the leads of `kinetic`: first states, or sequences and then states
+#   2^40 + j             endings of full passes
+#   2^41 - 1 - n         the leads of `kinetic`: first states, or sequences and then states
 #   2^41 + s             the descent to the lead ending of a state
 #
-# and, for a learner that draws many numbers at a time and breaks no ties, streams of DRAWS keys each.
+# A learner that draws many numbers at a time and breaks no ties uses streams of DRAWS keys each.
 
 _ENDINGS, _LEADS = 1 << 40, 1 << 41
 DRAWS = 256

@@ -1,9 +1,9 @@
 """How inner loops are compiled.
 
-Both decorators are for functions that allocate nothing and return numbers only. They leave out the reference counting
-of arrays that numba otherwise adds to every call, which here would cost more than the work itself; an array that such a
-function returned would be freed under its owner. They also leave out the entry for C callbacks, which nobody uses and
-which is a tenth of the time that compiling takes.
+Both decorators are for functions that allocate nothing and return only numbers. They omit the reference counting of
+arrays that numba otherwise adds to every call, which here would take longer than the work itself. An array returned by
+such a function would be freed while it is still in use. They also omit the entry point for C callbacks, which is not
+used here and takes a tenth of the compile time.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ tree_pass = numba.njit(cache=True, _nrt=False, no_cfunc_wrapper=True)
 
 
 class Direct:
-    """A compiled function for callers who always give arguments of the types that the first call had.
+    """A compiled function for callers whose arguments always have the types of the first call.
 
-    They are not looked at again, which for named tuples of arrays takes longer than many a call.
+    The types are not checked again: for named tuples of arrays, the check often takes longer than the call.
     """
 
     __slots__ = ("_compiled", "_entry")

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import logging
 import sys
+import threading
 from collections.abc import Iterator
 
 LOG = logging.getLogger("tmdp_spiel")
+PATIENCE = 1.0  # seconds before something is said to take long
 
 
 class _StderrUnlessConfigured(logging.Handler):
@@ -24,10 +26,22 @@ LOG.setLevel(logging.INFO)
 
 @contextlib.contextmanager
 def level(wanted: int | None) -> Iterator[None]:
-    """Messages of this level and above, for a while; None leaves the level as it is."""
+    """Within the block, shows messages of this level and above; None leaves the level unchanged."""
     before = LOG.level
     LOG.setLevel(before if wanted is None else wanted)
     try:
         yield
     finally:
         LOG.setLevel(before)
+
+
+@contextlib.contextmanager
+def log_if_slow(message: str) -> Iterator[None]:
+    """Logs the message if the block takes longer than a moment."""
+    timer = threading.Timer(PATIENCE, LOG.info, [message])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

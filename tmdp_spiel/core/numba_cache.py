@@ -1,9 +1,8 @@
-"""Compiled code is kept under a digest of every source that went into it.
+"""Compiled code is cached under a digest of every source file that it was compiled from.
 
-numba keeps the machine code of a function for as long as the function's own file stays the same. Kernels of other files
-are compiled into it, so after an edit of one of those the old machine code would continue running, and tests would pass
-on it. Here the stamp of a file covers, beside the file itself, all files of this package that it imports, directly or
-not.
+numba reuses the machine code of a function until the function's own file changes. Kernels of other files are compiled
+into it, so after an edit of one of those files the old machine code would still run, also in the tests. Here the stamp
+of a file covers the file itself and all files of this package that it imports, directly or indirectly.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ def imported_files(file: pathlib.Path) -> frozenset[pathlib.Path]:
 
 @functools.cache
 def digest(file: pathlib.Path) -> str:
-    """A hash of a file and of all files of this package that it imports, directly or not."""
+    """A hash of a file and of all files of this package that it imports, directly or indirectly."""
     reached, waiting = {file}, [file]
     while waiting:
         new = imported_files(waiting.pop()) - reached
@@ -58,10 +57,10 @@ def digest(file: pathlib.Path) -> str:
 
 
 def _stamped(of_file_alone):
-    """The stamp of a locator of compiled code, made to cover what the file imports.
+    """Extends the stamp of a locator of compiled code to the files that the file imports.
 
-    For files of this package it is their content alone, not when they were written: code that was compiled when a wheel
-    was built is as good where the wheel is installed.
+    For files of this package the stamp depends only on their content and not on their modification times, so that code
+    compiled when a wheel was built can be used where the wheel is installed.
     """
 
     @functools.wraps(of_file_alone)
@@ -90,7 +89,7 @@ def _without_lost_names(load_index):
 
 
 def cover_imports() -> None:
-    """From now on, code is recompiled when anything that it was compiled from has changed."""
+    """Makes numba recompile code when any file that it was compiled from has changed."""
     mixin, index = caching._SourceFileBackedLocatorMixin, caching.IndexDataCacheFile
     if not hasattr(mixin.get_source_stamp, "__wrapped__"):
         mixin.get_source_stamp = _stamped(mixin.get_source_stamp)

@@ -1,4 +1,4 @@
-"""One style for all pictures, and curves that are labelled where they end."""
+"""One style for all figures, and labels at the ends of curves."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LINE = 0.065  # the height of a label as a share of the axes
 
 
 def styled(draw: Callable) -> Callable:
-    """A function that draws, in the project's style."""
+    """Decorates a drawing function to use the project's style."""
 
     @functools.wraps(draw)
     def wrapper(*arguments: Any, **options: Any):
@@ -27,7 +27,7 @@ def styled(draw: Callable) -> Callable:
 def new_figure(columns: int = 1, rows: int = 1, width: float = 5.6, height: float = 3.6):
     """A matplotlib figure in the project's style and its axes, an array of rows and columns.
 
-    The figure belongs to nobody but the caller: pyplot does not keep it, and it needs no display.
+    The figure is not registered with pyplot and needs no display.
     """
     import matplotlib.style
     from matplotlib.figure import Figure
@@ -38,7 +38,7 @@ def new_figure(columns: int = 1, rows: int = 1, width: float = 5.6, height: floa
 
 
 def label_end(axes, x: float, y: float, words: str, colour: str) -> None:
-    """Writes beside the end of a curve what it is."""
+    """Writes a label beside the end of a curve."""
     axes.annotate(words, (x, y), xytext=(5, 0), textcoords="offset points", color=colour, va="center", fontsize=9)
 
 

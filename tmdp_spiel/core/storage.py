@@ -1,7 +1,7 @@
 """Files that are written atomically: directories of memory-mapped arrays, and checked JSON documents.
 
-What is written goes to a temporary of a name that nobody else has, is brought to the disk, and is then renamed. The
-writer holds a lock on its temporary, so one that is not locked was left by a process that is gone.
+A file is written to a temporary file with a unique name, synchronised to the disk, and then renamed. The writer holds a
+lock on its temporary file, so one that is not locked was left behind by a process that no longer runs.
 """
 
 from __future__ import annotations
@@ -51,19 +51,19 @@ def fingerprint(*contents) -> str:
 
 
 def cache_directory() -> pathlib.Path:
-    """Where computed opponents and trees are kept: $TMDP_SPIEL_CACHE, or the user's cache folder on this platform."""
+    """The folder of computed opponents and trees: $TMDP_SPIEL_CACHE, or the user's cache folder on this platform."""
     return pathlib.Path(os.environ.get("TMDP_SPIEL_CACHE") or platformdirs.user_cache_path("tmdp_spiel"))
 
 
 def checked_path(path) -> pathlib.Path:
     """Converts to a Path; a TypeError if it is neither a string nor a path."""
     if not isinstance(path, (str, os.PathLike)):
-        raise TypeError(f"a path is needed, not {path!r}")
+        raise TypeError(f"a path must be a string or a pathlib.Path, not {path!r}")
     return pathlib.Path(path)
 
 
 def check_folder(path) -> None:
-    """Says before any work is done that a folder cannot be made or written to."""
+    """Creates a folder and raises an error if nothing can be written to it."""
     folder = pathlib.Path(path)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -71,15 +71,15 @@ def check_folder(path) -> None:
         os.close(descriptor)
         name.unlink()
     except OSError as error:
-        raise type(error)(f"nothing can be written to {folder}: {error.strerror or error}") from None
+        raise type(error)(f"cannot write to {folder}: {error.strerror or error}") from None
 
 
-# Temporaries, and the lock of a file that one process at a time writes. Not filelock: the error names the process that
-# holds the lock, and the same kind of lock tells which temporaries have a living writer.
+# Temporary files, and the lock of a file that only one process at a time may write. Not filelock: the error names the
+# process that holds the lock, and the same kind of lock tells which temporary files have a running writer.
 
 
 def _try_lock(descriptor: int) -> bool:
-    """Locks an open file or directory, unless somebody else has; the lock goes when the descriptor is closed."""
+    """Locks an open file or directory if it is not locked; the lock is released when the descriptor is closed."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -88,7 +88,7 @@ def _try_lock(descriptor: int) -> bool:
 
 
 def remove_unfinished(path) -> None:
-    """Removes the temporaries of `path` that processes which are gone have left, and nothing else."""
+    """Removes the temporary files of `path` left behind by processes that no longer run, and nothing else."""
     path = pathlib.Path(os.path.realpath(path))
     ours = re.compile(re.escape(f".{path.name}.") + "[0-9a-f]{16}" + re.escape(_SUFFIX))
     if not path.parent.is_dir():
@@ -113,7 +113,7 @@ def remove_unfinished(path) -> None:
 def locked(path):
     """For a file that one process at a time may write: raises InUseError while another process holds the lock.
 
-    What killed processes left of writing it is removed.
+    Temporary files left behind by killed processes are removed.
     """
     path = pathlib.Path(os.path.realpath(path))
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -147,7 +147,7 @@ def _is_still(path, descriptor: int) -> bool:
 
 
 def _sync(path) -> None:
-    """Brings a directory's entries to the disk."""
+    """Synchronises a directory's entries to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -156,7 +156,7 @@ def _sync(path) -> None:
 
 
 def _create(path: pathlib.Path, directory: bool = False) -> tuple[int, pathlib.Path]:
-    """A new, locked temporary of `path`: its descriptor and its name."""
+    """A new, locked temporary file or directory for `path`: its descriptor and its name."""
     while True:
         name = path.with_name(f".{path.name}.{secrets.token_hex(8)}{_SUFFIX}")
         if directory:
@@ -172,13 +172,13 @@ def _create(path: pathlib.Path, directory: bool = False) -> tuple[int, pathlib.P
 
 @contextlib.contextmanager
 def replacing(path, mode: str = "w"):
-    """A file to write to that takes the place of `path` once complete: readers see the old file or the new one.
+    """Opens a file that replaces `path` atomically when the block ends: readers see the old file or the new one.
 
-    Permissions are those of the file that is replaced, or follow the umask; a symbolic link stays one.
+    The permissions of a replaced file are kept; those of a new file follow the umask. A symbolic link is followed.
     """
     path = pathlib.Path(os.path.realpath(path))
     if path.is_dir():
-        raise IsADirectoryError(f"{path} is a directory; a file is to be written there")
+        raise IsADirectoryError(f"{path} is a directory; give the path of a file")
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, temporary = _create(path)
     with os.fdopen(descriptor, mode, encoding=None if "b" in mode else "utf-8") as file:
@@ -200,7 +200,7 @@ def replacing(path, mode: str = "w"):
 
 
 def write_checked_json(path, document) -> None:
-    """Writes a JSON document with its checksum, atomically; what killed processes left of that is removed."""
+    """Writes a JSON document with its checksum, atomically. Removes what killed processes left behind."""
     body = json.dumps(document)
     remove_unfinished(path)
     with replacing(path) as file:
@@ -210,7 +210,7 @@ def write_checked_json(path, document) -> None:
 def read_checked_json(path):
     """The document that write_checked_json wrote, or None if the file is missing, truncated or altered.
 
-    A file that is there and cannot be read is an OSError.
+    Raises an OSError if the file exists but cannot be read.
     """
     try:
         checksum, _, body = pathlib.Path(path).read_text(encoding="utf-8").partition("\n")
@@ -240,7 +240,7 @@ class _Hashing:
 
 
 def save_directory(path, contents: dict) -> None:
-    """Writes arrays as .npy and everything else as .json into a new directory, which appears complete or not at all.
+    """Writes arrays as .npy and everything else as .json into a new directory, atomically.
 
     The SHA-256 of every file is in checksums.json.
     """
@@ -278,9 +278,9 @@ def save_directory(path, contents: dict) -> None:
 class SavedDirectory:
     """A directory that save_directory wrote, opened for reading.
 
-    Every file is compared with its checksum when it is first opened. That is remembered in the directory, if it can be
-    written to, by the file's identity, size and times, so that a file is read whole once and not once per process; if
-    any of them changes, it is read again.
+    Every file is compared with its checksum when it is first opened. The identity, size and times of a checked file are
+    recorded in the directory, if that can be written to. So a file is checked once, and not once per process; it is
+    checked again if any of these change.
     """
 
     def __init__(self, path):
@@ -307,7 +307,7 @@ class SavedDirectory:
         )
 
     def damaged(self, name: str, what) -> ValueError:
-        """The error that says so."""
+        """The error for a damaged file."""
         return ValueError(f"{self.path / name} is damaged ({what}); build and save the tree again")
 
     def _unreadable(self, name: str, error: OSError) -> OSError:
@@ -354,14 +354,14 @@ class SavedDirectory:
         except OSError as error:
             raise self._unreadable(name, error) from None
         if digest.hexdigest() != self._checksums[name]:
-            raise self.damaged(name, "its SHA-256 is not that which it was saved with")
+            raise self.damaged(name, "its SHA-256 has changed since it was saved")
         if self._state(file) == state and max(state[-2:]) < time.time_ns() - _SETTLED_SECONDS * 1e9:
             self._verified[name] = [self._checksums[name], *state]
             self._new = True
 
     @staticmethod
     def _state(file: pathlib.Path) -> list[int]:
-        """What changes when a file is written to, replaced or copied; the times last."""
+        """What changes when a file is written, replaced or copied; the times last."""
         now = os.stat(file)
         return [now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns]
 
@@ -373,7 +373,7 @@ class SavedDirectory:
 
 @contextlib.contextmanager
 def opening(path):
-    """A SavedDirectory to read from. What was compared with its checksums is remembered if the block accepts it all."""
+    """A SavedDirectory to read from. If the block raises no error, the directory records which files were checked."""
     saved = SavedDirectory(path)
     try:
         yield saved
@@ -386,10 +386,11 @@ def opening(path):
 
 @contextlib.contextmanager
 def opening_again(path):
-    """For what was pickled as its path: says so if it is gone."""
+    """For an object that was pickled as its path: explains the error if the files no longer exist."""
     try:
         yield
     except FileNotFoundError as error:
         raise FileNotFoundError(
-            f"what was opened from {path} is pickled as that path, not as a copy, and it is gone or incomplete: {error}"
+            f"an object opened from {path} is pickled as this path, not as a copy, but the files are missing or "
+            f"incomplete: {error}"
         ) from None

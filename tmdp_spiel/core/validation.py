@@ -1,4 +1,4 @@
-"""Checks of what a caller gave: the value if it is right, else an error that names it and says what would be right."""
+"""Checks of arguments: return the value if it is valid, else raise an error that says what would be valid."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import numbers
 
 
 def is_number(value) -> bool:
-    """Whether it is a real number, of Python or NumPy; booleans are rejected."""
+    """Whether the value is a real number, of Python or NumPy; booleans are rejected."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 def is_whole(value) -> bool:
-    """Whether it is a whole number, also one written as 3.0; booleans are rejected."""
+    """Whether the value is a whole number, which includes floats such as 3.0; booleans are rejected."""
     return is_number(value) and math.isfinite(value) and int(value) == value
 
 
@@ -45,7 +45,7 @@ def whole_number(name: str, value: int) -> int:
 
 
 def seed(value: int) -> int:
-    """The value, if it is a whole number from 0 to 2^63 - 1, which the kernels hold."""
+    """The value, if it is a whole number from 0 to 2^63 - 1, which the kernels can store."""
     if not (is_whole(value) and 0 <= value < 2**63):
         raise ValueError(f"seed must be a whole number from 0 to 2^63 - 1, not {value!r}")
     return int(value)

@@ -1,7 +1,7 @@
 """The file format of checkpoints: an npz of two JSON documents and numbered arrays, with a checksum.
 
-header.json says whose the file is, state.json what was learned, with arrays by their numbers. The comment of the zip is
-the SHA-256 of all before it. Nothing is unpickled: no file can run code.
+header.json describes the learner, and state.json holds what was learned, with arrays referred to by number. The comment
+of the zip is the SHA-256 of everything before it. Nothing is unpickled, so no file can run code.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Archive:
 
 
 def to_json(document: dict) -> str:
-    """JSON, with what JSON does not know as its repr."""
+    """JSON; objects that JSON cannot represent are written as their repr."""
     return json.dumps(document, default=repr)
 
 
@@ -66,7 +66,7 @@ def read_header(path: Path) -> dict:
 
 
 def read_archive(path: Path, check_header: Callable[[dict], None]) -> Archive:
-    """The whole file, if it agrees with its checksum. check_header: raises an error for the file of somebody else."""
+    """The whole file, if it matches its checksum. check_header: raises an error for the file of another run."""
     with _opened(path) as file, _npz(file, path) as stored:
         header = _read_header(stored, path)
         check_header(header)
@@ -83,7 +83,7 @@ def read_archive(path: Path, check_header: Callable[[dict], None]) -> Archive:
 
 
 def _checksum(file: typing.IO[bytes]) -> bytes:
-    """The SHA-256 of an open file but for the comment."""
+    """The SHA-256 of an open file without the comment."""
     left = file.seek(0, os.SEEK_END) - _CHECKSUM
     file.seek(0)
     digest = hashlib.sha256()
@@ -106,7 +106,7 @@ def _opened(path: Path) -> Iterator[typing.IO[bytes]]:
 
 @contextlib.contextmanager
 def _npz(file: typing.IO[bytes], path: Path) -> Iterator[typing.Any]:
-    """The npz in an open file; what cannot be read in it is damaged."""
+    """The npz in an open file; raises an error for a damaged file if it cannot be read."""
     start = file.read(64)
     if not start.startswith(b"PK"):
         old = _OLD_MAGIC.match(start)

@@ -1,7 +1,7 @@
-"""Learners, whole runs and agents on disk: written atomically, checked, and without the tree they were made for.
+"""Learners, whole runs and agents on disk: written atomically, with a checksum, and without the tree.
 
-A file (`archive`) holds what was learned (`state_dict`). The tree and its arrays are references to the tree that is at
-hand when the file is opened, which must be the same one. Only a lazy tree is kept together with its learner.
+A file (`archive`) holds what was learned (`state_dict`). The tree is not written, and the same tree must be given when
+the file is opened. Only a lazy tree is saved with its learner.
 """
 
 from __future__ import annotations
@@ -30,16 +30,15 @@ from tmdp_spiel.trees.tree_mdp import TreeMDP
 
 _Checkpoint = typing.TypeVar("_Checkpoint", bound="RunCheckpoint")
 
-# Which saved state a learner is in, and after how many episodes; it is in no other once it has learned again.
+# The saved state that a learner is in, and after how many episodes; not valid once the learner has learned again.
 _SAVED_AS: weakref.WeakKeyDictionary[Learner, tuple[str, int]] = weakref.WeakKeyDictionary()
 
 
 @dataclasses.dataclass
 class RunState:
-    """How far a run has come.
+    """The progress of a run.
 
-    rng: the environment's generator; rows: what was measured; values: what the Evaluator keeps up to date; the rest:
-    see Trace.
+    rng: the environment's generator; rows: the measurements; values: the state of the Evaluator; the rest: see Trace.
     """
 
     rng: np.random.Generator
@@ -53,11 +52,11 @@ class RunState:
 
 
 def save_learner(learner: Learner, path: Path) -> None:
-    """Writes a learner to a file atomically, at any point of a run; it takes the place of an older file.
+    """Writes a learner to a file atomically, at any point of a run; an older file is replaced.
 
     Args:
         learner: any of the algorithms; its tree is not written.
-        path: where to.
+        path: the file.
 
     >>> import tempfile, numpy as np, tmdp_spiel as ts
     >>> mdp = ts.random_tree_mdp(np.random.default_rng(0))
@@ -73,17 +72,17 @@ def save_learner(learner: Learner, path: Path) -> None:
 
 
 def load_learner(path: Path, tree: InfostateTree) -> Learner:
-    """The learner of a file that save_learner or `run` wrote, for the same tree; it resumes identically.
+    """The learner in a file that save_learner or `run` wrote, for the same tree; it resumes identically.
 
-    A learner of an algorithm of one's own is found if its class has been defined.
+    A learner of your own class can be loaded once the class has been defined.
 
     Args:
         path: the file.
-        tree: the tree that the learner was made for; another one is refused. A lazy tree is in the file as well:
-            give a new one from grow_tree, which becomes it.
+        tree: the tree that the learner was made for; another one is refused. A lazy tree is also in the file: give a
+            new one from grow_tree, which is filled with its contents.
 
     Returns:
-        The learner, where it was. See save_learner for an example.
+        The learner, in the state in which it was saved. See save_learner for an example.
     """
     if not isinstance(tree, InfostateTree):
         raise TypeError(f"load_learner takes the learner's InfostateTree (mdp.tree), not a {type(tree).__name__}")
@@ -94,7 +93,7 @@ def load_learner(path: Path, tree: InfostateTree) -> Learner:
 
 
 def identity(learner: Learner) -> dict:
-    """What tells learners of different kinds, parameters or trees apart, in JSON."""
+    """Identifies a learner by its class, hyper-parameters and tree, in JSON."""
     return {
         "tree": tree_identity(learner.tree),
         "algorithm": type(learner).__name__,
@@ -104,14 +103,14 @@ def identity(learner: Learner) -> dict:
 
 
 def tree_identity(tree: InfostateTree) -> str:
-    """A lazy tree is kept in the file, so it is the game that has to be the same."""
+    """Identifies the tree; for a lazy tree, which is in the file, only the game and the player."""
     if isinstance(tree, LazyTree):
         return f"{tree.game_string or 'a tree'} of player {tree.player}, grown"
     return f"{tree.game_string or 'a tree'} of player {tree.player}, {tree.num_states} states, {tree.fingerprint}"
 
 
 def saved_as(learner: Learner) -> str | None:
-    """The name of the saved state that the learner is in; None if it has learned since, or was never saved."""
+    """The name of the saved state that the learner is in; None if it was never saved or has learned since."""
     name, episodes = _SAVED_AS.get(learner, (None, -1))
     return name if episodes == learner.episodes else None
 
@@ -126,7 +125,7 @@ def note_state(learner: Learner) -> str:
 
 
 def differences(stored: dict, expected: dict) -> list[str]:
-    """What is expected to differ from what is stored, in words."""
+    """The differences between what is expected and what is stored, in words."""
     return [
         f"{name} is {stored.get(name)} in it and {value} here"
         for name, value in json.loads(to_json(expected)).items()
@@ -150,9 +149,9 @@ def check_savable(learner: Learner) -> None:
 
 
 def save(path: Path, whose: dict, learner: Learner, beside: typing.Any = None) -> None:
-    """Writes a learner, and what goes with it, to a file that replaces an older one only when it is complete.
+    """Writes a learner, and what belongs to it, to a file atomically.
 
-    beside: the RunState of its run, the generator of its agent, a dict of what was measured of its responses, or None.
+    beside: the RunState of its run, the generator of its agent, a dict of measurements of its responses, or None.
     """
     grown = None
     if isinstance(learner.tree, LazyTree):
@@ -181,7 +180,7 @@ def _class_name(algorithm: type) -> str:
 
 
 class _Stored:
-    """A file that was read whole, agrees with its checksum, and belongs to this tree."""
+    """A file that was read, matches its checksum, and belongs to this tree."""
 
     def __init__(self, path: Path, tree: InfostateTree):
         self.path, self.tree = path, tree
@@ -206,7 +205,7 @@ class _Stored:
             )
 
     def new_learner(self) -> Learner:
-        """A learner of the class and with the hyper-parameters of the file, which has learned nothing."""
+        """A new learner with the class and hyper-parameters of the file, which has learned nothing yet."""
         name, parameters = self.header.get("class"), dict(self.header.get("hyper-parameters") or {})
         found = [each for each in _subclasses(Learner) if _class_name(each) == name]
         if not found:
@@ -231,10 +230,10 @@ class _Stored:
             raise self._other_version(error) from error
 
     def _other_version(self, error: Exception) -> ValueError:
-        return ValueError(f"{self.path} was written by another version of its learner, or by something else: {error}")
+        return ValueError(f"{self.path} was written by another version of its learner, or by another program: {error}")
 
     def beside(self, holds: str, like: typing.Any) -> typing.Any:
-        """What was saved beside the learner, of the kind that `like` is."""
+        """What was saved with the learner; it must be of the same kind as `like`."""
         if self.header.get("holds") != holds:
             raise ValueError(
                 f"{self.path} is not the file of {_HOLDS[holds]}: it holds {_HOLDS.get(self.header['holds'])}"
@@ -243,7 +242,7 @@ class _Stored:
             return state_dict.StateDecoder(self.tree, self.arrays).value(self.content["beside"], like, holds)
 
 
-_HOLDS = {"learner": "a learner alone", "run": "a run", "agent": "an agent", "response": "a response that is learned"}
+_HOLDS = {"learner": "a learner alone", "run": "a run", "agent": "an agent", "response": "a learned response"}
 
 
 def _subclasses(kind: type) -> list[type]:
@@ -252,7 +251,7 @@ def _subclasses(kind: type) -> list[type]:
 
 
 def load_run(path: Path, learner: Learner, mdp: TreeMDP) -> tuple[Learner, RunState]:
-    """The learner of a run's file, which must be of the kind of the one at hand, and the state of its run."""
+    """The learner in a run's file, which must be of the same kind as the given one, and the state of its run."""
     stored = _Stored(path, learner.tree)
     saved = type(learner)(learner.tree, seed=learner.seed, **learner.hyper_parameters)
     stored.load_state_dict(saved)
@@ -266,13 +265,13 @@ def load_run(path: Path, learner: Learner, mdp: TreeMDP) -> tuple[Learner, RunSt
 
 
 def copy_from(learner: Learner, saved: Learner) -> None:
-    """Lets the learner continue as the saved one, in the state that it was saved in."""
+    """Restores the saved state in the learner, so that it continues from there."""
     learner.copy_from(saved)
     _SAVED_AS[learner] = _SAVED_AS[saved]
 
 
 def load_agent(path: Path, like: Learner) -> tuple[Learner, np.random.Generator]:
-    """The learner and the generator of an agent's file, for the tree of the learner at hand."""
+    """The learner and the generator in an agent's file, for the tree of the given learner."""
     stored = _Stored(path, like.tree)
     generator = stored.beside("agent", np.random.default_rng(0))
     learner = stored.new_learner()
@@ -281,7 +280,7 @@ def load_agent(path: Path, like: Learner) -> tuple[Learner, np.random.Generator]
 
 
 def load_response(path: Path, learner: Learner) -> dict:
-    """Brings a new learner to where that of the file was; returns what was kept beside it."""
+    """Restores the state in the file to a new learner; returns what was saved with it."""
     stored = _Stored(path, learner.tree)
     beside = stored.beside("response", {})
     stored.load_state_dict(learner)
@@ -289,10 +288,10 @@ def load_response(path: Path, learner: Learner) -> dict:
 
 
 class RunCheckpoint(contextlib.AbstractContextManager):
-    """The file that a run is saved in, which no other run can write to meanwhile.
+    """The file that a run is saved in, locked so that no other run can write to it.
 
-    whose: what tells this run from others, beside the learner and its tree. every: seconds between two saves, more if
-    saving takes more than a share of the time.
+    whose: what identifies this run, apart from the learner and its tree. every: seconds between two saves; more if
+    saving would take more than a certain share of the time.
     """
 
     def __init__(self, path: Path, learner: Learner, whose: dict, every: float, share: float = 1.0):
@@ -316,12 +315,12 @@ class RunCheckpoint(contextlib.AbstractContextManager):
         return self._lock.__exit__(*exception)
 
     def save_if_due(self, beside: typing.Callable[[], typing.Any]) -> None:
-        """Saves if the last time is long ago; beside(): what to keep beside the learner."""
+        """Saves if the last save was long ago; beside(): what to save with the learner."""
         if time.perf_counter() > self._due:
             self.save(beside)
 
     def save(self, beside: typing.Callable[[], typing.Any]) -> bool:
-        """Writes the file; whether it could be. If it cannot be written, warns, and the run continues."""
+        """Writes the file; returns whether that worked. If it cannot be written, warns, and the run continues."""
         start, saved = time.perf_counter(), True
         try:
             save(self.path, self.whose, self.learner, beside())

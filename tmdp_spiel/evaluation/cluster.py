@@ -1,4 +1,4 @@
-"""Dask schedulers: how to connect, and a warning where anybody could."""
+"""Connections to Dask schedulers, with a warning if the scheduler is not protected."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ SECONDS_TO_CONNECT = 20.0
 
 
 class UnprotectedSchedulerWarning(UserWarning):
-    """A scheduler on another machine that anybody who reaches its port can run code on."""
+    """The scheduler is on another machine, and anybody who can reach its port can run code on it."""
 
 
 def is_protected(address: str) -> bool:
-    """Whether the connection is encrypted and asks for a certificate, or does not leave this machine."""
+    """Whether the connection is encrypted and needs a certificate, or stays on this machine."""
     parts = urlsplit(address)
     if parts.scheme in ("tls", "wss", "inproc"):
         return True
@@ -32,7 +32,7 @@ def connect(address: str):
 
     Raises:
         ImportError: Dask is not installed.
-        OSError: nobody answers there.
+        OSError: no scheduler answers at the address.
     """
     try:
         import distributed
@@ -54,7 +54,7 @@ def connect(address: str):
 
 @contextlib.contextmanager
 def local(workers: int) -> Iterator:
-    """A distributed.Client of a new cluster of processes of this machine, which ends with it."""
+    """A distributed.Client of a new cluster of processes on this machine, which ends when the client is closed."""
     try:
         import distributed
     except ImportError:

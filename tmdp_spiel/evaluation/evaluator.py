@@ -1,6 +1,6 @@
-"""Measures a learner: exact regret while it plays, and the exact value gap of what it recommends.
+"""Measures a learner: its exact regret while it plays, and the exact value gap of its recommendation.
 
-A learner must not know true values, so they are kept here and not in the learner.
+A learner must not know true values, so they are stored here and not in the learner.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from tmdp_spiel.trees.tree_mdp import TreeMDP
 class Evaluator:
     """Plays a learner against an environment and measures it, in the game's utility units.
 
-    best_value: V(pi*), that of a best response.
+    best_value: V(pi*), the value of a best response.
 
-    The true values that the learner's compiled loop brings up to date as it plays are held here between two pieces;
-    they are recomputed if the learner has learned elsewhere in the meantime.
+    The learner's compiled loop updates the true values of its policy as it plays. They are stored here between two
+    calls of the loop, and recomputed if the learner has learned elsewhere in the meantime.
     """
 
     def __init__(self, learner: Learner, mdp: TreeMDP):
@@ -31,10 +31,10 @@ class Evaluator:
         self._valued_after: int | None = None  # the learner's episodes when the values were right
 
     def play(self, rng: np.random.Generator, episodes: int) -> tuple[int, float]:
-        """Lets the learner play that many episodes, fewer only if it stops: how many, and their summed regret.
+        """Lets the learner play the given number of episodes, or fewer if it stops.
 
-        The episodes are those that plan(), mdp.sample(plan, rng) and learn() would give one by one; their regret is the
-        sum of V(pi*) - V(pi^t), in exact expectation.
+        Returns how many it played, and their regret: the sum of V(pi*) - V(pi^t), in exact expectation. The episodes
+        are the same as with plan(), mdp.sample(plan, rng) and learn() one by one.
         """
         values = self._current_values()
         self._valued_after = None
@@ -52,11 +52,11 @@ class Evaluator:
 
     @property
     def values(self):
-        """What is kept up to date between two pieces: continuing with it gives the same sums to the last bit."""
+        """The stored true values; an evaluator that continues with them computes bit-identical sums."""
         return self._current_values()
 
     def set_values(self, values) -> None:
-        """Takes the values that were kept when the learner was where it is now."""
+        """Restores values that were saved when the learner was in its current state."""
         self._values, self._valued_after = values, self.learner.episodes
 
     def _current_values(self):

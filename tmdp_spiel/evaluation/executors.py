@@ -5,12 +5,13 @@
     with open_executor("dask://127.0.0.1:8786") as executor: ...
     with open_executor("slurm:slurm_partition=cpu,timeout_min=60", workers=16) as executor: ...
 
-A worker that is lost makes its future raise concurrent.futures.BrokenExecutor, as a process pool's does. No task is
-repeated: where tasks are lost because of what they do, those that are repeated until they end are a biased selection.
+If a worker is lost, its future raises concurrent.futures.BrokenExecutor, as that of a process pool does. No task is
+repeated: a task may be lost because of what it does, and repeating such tasks until they succeed would bias the result.
 """
 
 from __future__ import annotations
 
+import asyncio
 import concurrent.futures
 import contextlib
 import os
@@ -67,13 +68,49 @@ class DaskExecutor(concurrent.futures.Executor):
 
         client.run_on_scheduler(_never_again)
         self.num_workers = max(1, len(client.scheduler_info()["workers"]))
-        self._inner, self._lost = client.get_executor(pure=False, retries=0), KilledWorker
+        self._client, self._lost = client, KilledWorker
+        self._unfinished: set[concurrent.futures.Future] = set()
 
     def submit(self, function, /, *args, **kwargs) -> concurrent.futures.Future:
-        return _translated(self._inner.submit(function, *args, **kwargs), self._lost, ())
+        try:
+            task = self._client.submit(function, *args, pure=False, retries=0, **kwargs)
+        except Exception as error:  # Dask's own errors, which depend on how far the connection is closed
+            if self._client.status == "running":
+                raise
+            raise concurrent.futures.BrokenExecutor(f"the scheduler is lost: {error!r}") from error
+        answer: concurrent.futures.Future = concurrent.futures.Future()
+        self._unfinished.add(answer)
+        answer.add_done_callback(lambda answer: self._end(task, answer))
+        self._client.loop.add_callback(self._follow, task, answer)
+        return answer
+
+    async def _follow(self, task, answer: concurrent.futures.Future) -> None:
+        """Waits for a task. Dask's own executor can wait forever if an answer is lost after its task has ended."""
+        result: Any = None
+        failed: BaseException | None = None
+        try:
+            result = await self._client.gather(task, asynchronous=True)
+        except self._lost as error:
+            failed = concurrent.futures.BrokenExecutor(f"a worker was lost: {error}")
+        except (asyncio.CancelledError, concurrent.futures.CancelledError) as error:
+            failed = concurrent.futures.BrokenExecutor(f"the scheduler gave up a task: {error}")
+        except BaseException as error:
+            failed = error
+        if answer.set_running_or_notify_cancel():
+            answer.set_result(result) if failed is None else answer.set_exception(failed)
+
+    def _end(self, task, answer: concurrent.futures.Future) -> None:
+        self._unfinished.discard(answer)
+        if answer.cancelled():
+            self._client.loop.add_callback(self._client.cancel, [task], asynchronous=True)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        self._inner.shutdown(wait=wait)
+        unfinished = list(self._unfinished)
+        if cancel_futures or not wait:
+            for answer in unfinished:
+                answer.cancel()
+        if wait:
+            concurrent.futures.wait(unfinished)
 
 
 def _never_again(dask_scheduler) -> None:
@@ -81,12 +118,12 @@ def _never_again(dask_scheduler) -> None:
 
 
 class SubmititExecutor(concurrent.futures.Executor):
-    """Tasks as jobs of SLURM, by submitit; each is a job of its own, so tasks should take long.
+    """Tasks as jobs of SLURM, by submitit. Each task is a separate job, so tasks should take a long time.
 
     Args:
         cluster: "slurm", or "local" for processes of this machine.
         folder: for the files of the jobs, on a file system that all machines share.
-        workers: how many jobs at a time are worth submitting.
+        workers: how many jobs to submit at a time.
         parameters: of submitit, such as slurm_partition and timeout_min.
     """
 
@@ -122,7 +159,7 @@ def _call(function, args, kwargs):
 
 
 def _translated(inner: concurrent.futures.Future, lost: type, failed: type | tuple[()]) -> concurrent.futures.Future:
-    """A future that raises BrokenExecutor for `lost`; for `failed`, an error of the function, its cause if known."""
+    """A future that raises BrokenExecutor for `lost`; for `failed`, an error of the function, it raises the cause."""
     outer: concurrent.futures.Future = concurrent.futures.Future()
 
     def done(future: concurrent.futures.Future) -> None:
@@ -146,13 +183,13 @@ def _translated(inner: concurrent.futures.Future, lost: type, failed: type | tup
 
 
 def without_repeats(executor):
-    """The executor; one of Dask's own as a DaskExecutor, which does not repeat what is lost with a worker."""
+    """The executor; Dask's own executor as a DaskExecutor, which does not repeat the tasks of a lost worker."""
     client = getattr(executor, "_client", None)
     return DaskExecutor(client) if type(executor).__module__ == "distributed.cfexecutor" else executor
 
 
 def num_workers(executor) -> int:
-    """How many tasks an executor, or a number of processes, carries out at once."""
+    """How many tasks an executor, or a number of processes, runs at once."""
     if isinstance(executor, int):
         return executor
     known = getattr(executor, "num_workers", None) or getattr(executor, "_max_workers", None)
@@ -170,7 +207,7 @@ def open_executor(address: str, workers: int = 2) -> Iterator[concurrent.futures
 
     Raises:
         ImportError: the library is not installed.
-        OSError: nobody answers there, or nobody works there.
+        OSError: no cluster answers at the address, or it has no workers.
         ValueError: the address has another form.
     """
     kind, _, rest = address.partition(":")
@@ -186,7 +223,7 @@ def open_executor(address: str, workers: int = 2) -> Iterator[concurrent.futures
     elif kind in ("slurm", "local"):
         parameters = _parameters(address, rest)
         workers = validation.whole_number("workers", parameters.pop("workers", workers))
-        if kind == "slurm":  # SLURM repeats jobs whose machine failed, where it is set up to
+        if kind == "slurm":  # SLURM may be configured to repeat jobs whose machine failed
             extra = {"slurm_additional_parameters": {"no-requeue": True}}
             parameters = {**extra, **parameters}
         shared = pathlib.Path.cwd() if kind == "slurm" else None  # the working folder is one that machines share

@@ -1,4 +1,4 @@
-"""How long loops are paced: in pieces, with a bar, and so that Ctrl-C ends them between two pieces."""
+"""Runs long loops in pieces, with a progress bar, so that Ctrl-C ends them between two pieces."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def chunks(
 ):
     """Plays up to each of the marks in turn, in pieces short enough to show progress and to be interrupted.
 
-    play(number) plays up to that many episodes and returns a tuple that begins with how many it played, fewer only if
-    there is nothing more to play. The tuples are yielded one by one. done: the episodes played before. piece: the
-    episodes of a piece; if not given, as many as take about a tenth of a second on this machine, `first` at first and
-    never fewer than `least`.
+    play(number) plays up to the given number of episodes and returns a tuple that begins with how many it played; fewer
+    only if there is nothing more to play. The tuples are yielded one by one. done: the episodes played before. piece:
+    the number of episodes in a piece; if not given, as many as take about a tenth of a second on this machine, `first`
+    in the first piece and never fewer than `least`.
     """
     size = max(first, least) if piece is None else piece
     for mark in marks:

@@ -28,14 +28,14 @@ _MAX_EPISODES = 2**31 - 1
 
 @dataclasses.dataclass(repr=False)
 class Trace:
-    """What a run saw, where it was measured; values in the game's utility units, times in seconds.
+    """The measurements of a run, as arrays; values in the game's utility units, times in seconds.
 
     episode:   episodes of this run so far
     regret:    the sum over the episodes of V(pi*) - V(pi^t), in exact expectation
     value_gap: V(pi*) - V(recommended policy), exactly
     seconds:   time spent so far
-    playing:   processor time of it that went into the episodes, their exact regret included
-    measuring: processor time of it that went into value gaps
+    playing:   processor time spent on the episodes, including their exact regret
+    measuring: processor time spent on value gaps
     """
 
     episode: np.ndarray
@@ -74,9 +74,9 @@ class Trace:
 
 @dataclasses.dataclass
 class Result:
-    """How a run until stopped ended.
+    """How run_until_stopped ended.
 
-    value, gap: the exact value of the plan, and how much more a best response has, in the game's utility units.
+    value, gap: the exact value of the plan, and how much more a best response wins, in the game's utility units.
     """
 
     episodes: int
@@ -108,9 +108,9 @@ def run(
     file: str | os.PathLike | None = None,
     save_every: float = 60.0,
 ) -> Trace:
-    """Lets the learner play that many episodes, fewer if it stops, and measures it exactly.
+    """Lets the learner play the given number of episodes, fewer if it stops, and measures it exactly.
 
-    Ctrl-C returns what was done so far; the learner can resume from there, with the same rng object to resume
+    Ctrl-C returns what was done so far. The learner can resume from there; with the same rng object it resumes
     identically.
 
     Args:
@@ -121,17 +121,17 @@ def run(
       rng: the environment's generator or its seed, the learner's seed if not given; with
         numpy.random.default_rng(learner.seed), the loop of plan(), mdp.sample(plan, rng) and learn() gives the same
         episodes.
-      seconds: end the run after about that long.
-      piece: how many episodes to play at a time; if not given, that follows the clock. Regret is summed piece by piece,
-        so with it the trace is the same to the last bit on every machine, except for the timings.
-      play_on: after the learner has stopped, the policy that it recommends is played to the end.
-      progress: a bar, on a terminal.
+      seconds: end the run after about this time.
+      piece: how many episodes to play at a time; if not given, this depends on the clock. Regret is summed piece by
+        piece, so with a given `piece` the trace is bit-identical on every machine, except for the timings.
+      play_on: after the learner has stopped, play its recommended policy to the end.
+      progress: show a bar, on a terminal.
       file: where to save the learner, the generator and the trace, every save_every seconds, at Ctrl-C and at the end.
-        If it is there already, the run resumes from it, even after a kill, to the trace that it would have had without
-        the interruption, except for the timings and, without `piece`, the rounding of the summed regret. A file of
-        another run is refused, and so is a learner that is neither new nor the one in the file. It is tried before the
-        first episode; if it cannot be written later, that is said, and the run continues.
-      save_every: in seconds.
+        If the file exists, the run resumes from it, even if the earlier process was killed. The trace is then the same
+        as without the interruption, except for the timings and, without `piece`, the rounding of the summed regret. A
+        file of another run is refused, and so is a learner that is neither new nor the one in the file. The file is
+        tested before the first episode. If it cannot be written later, a warning is given and the run continues.
+      save_every: seconds between two saves.
 
     Returns:
       The Trace, a row for every measurement, in the game's utility units.
@@ -171,21 +171,21 @@ def run(
 
 
 class _Run:
-    """How far a run has come, measured and timed."""
+    """A run in progress, with its measurements and timings."""
 
     def __init__(self, evaluator: Evaluator, at: checkpoint.RunState):
         self._evaluator, self._at = evaluator, at
         self._start = time.perf_counter() - at.seconds
 
     def play(self, number: int) -> tuple[int, float]:
-        """Plays that many episodes, fewer only if the learner stops: how many, and their summed regret."""
+        """Plays the given number of episodes, or fewer if the learner stops: how many, and their summed regret."""
         began = time.thread_time()
         played = self._evaluator.play(self._at.rng, number)
         self._at.playing += time.thread_time() - began
         return played
 
     def add(self, played: int, lost: float, measure: bool) -> None:
-        """Adds episodes that were played; measures the value gap after them, or not."""
+        """Adds episodes that were played and, if wanted, measures the value gap after them."""
         self._at.values = self._evaluator.values
         self._at.done += played
         self._at.regret += lost
@@ -194,7 +194,7 @@ class _Run:
         self._at.seconds = time.perf_counter() - self._start
 
     def play_recommendation(self, measure_at: np.ndarray) -> None:
-        """Plays what a learner that has stopped recommends, up to the last measurement: each episode loses its gap."""
+        """Plays the recommendation of a stopped learner up to the last measurement; each episode adds its gap."""
         for episode in measure_at[measure_at > self._at.done].tolist():
             gap = self._gap()
             self._at.regret += (episode - self._at.done) * gap
@@ -236,7 +236,7 @@ class _RunFile(checkpoint.RunCheckpoint):
         self._evaluator, self._rng, self.resumed_at = evaluator, rng, 0
 
     def resume(self, measure_at: np.ndarray) -> checkpoint.RunState:
-        """Where the run of the file was, with learner and generator as they were then; the start without a file."""
+        """The saved state of the run, with learner and generator restored; the start of the run without a file."""
         if not self.path.exists():
             return checkpoint.RunState(rng=self._rng)
         stored = read_header(self.path)
@@ -249,7 +249,7 @@ class _RunFile(checkpoint.RunCheckpoint):
         if measured != measure_at[measure_at <= at.done].tolist() or at.done > measure_at[-1]:
             asked = f"{len(measure_at)} measurements up to episode {measure_at[-1]:,}"
             checkpoint.refuse_other_run(
-                self.path, [f"its {at.done:,} episodes were not measured at those of this run, {asked}"]
+                self.path, [f"its {at.done:,} episodes were not measured where this run measures, {asked}"]
             )
         self.whose = {name: stored[name] for name in self.whose}
         checkpoint.copy_from(self.learner, saved)
@@ -288,7 +288,7 @@ def run_until_stopped(
     """
     evaluator = Evaluator(learner, mdp)
     if max_episodes is None and type(learner).stopped is Learner.stopped:
-        raise ValueError(f"{type(learner).__name__} never stops by itself: give max_episodes, or use run")
+        raise ValueError(f"{type(learner).__name__} has no stopping rule: give max_episodes, or use run")
     limit = _MAX_EPISODES if max_episodes is None else validation.whole_number("max_episodes", max_episodes)
     rng = _environment_rng(rng, learner)
     done, start = 0, time.perf_counter()
@@ -312,7 +312,9 @@ def _environment_rng(rng: np.random.Generator | int | None, learner: Learner) ->
         try:
             return np.random.default_rng(rng)
         except (TypeError, ValueError):
-            raise ValueError(f"rng must be a numpy Generator or a seed, whole and not negative, not {rng!r}") from None
+            raise ValueError(
+                f"rng must be a numpy Generator or a seed (a non-negative whole number), not {rng!r}"
+            ) from None
     return np.random.default_rng(learner.seed if learner.episodes == 0 else [learner.seed, learner.episodes])
 
 

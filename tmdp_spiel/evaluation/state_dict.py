@@ -1,7 +1,7 @@
-"""What a learner has learned, as numbers and arrays: encoded for a file, and decoded into a new learner.
+"""The state of a learner as numbers and arrays: encoded for a file, and decoded into a new learner.
 
-Nothing in a file says what is to be made: classes come from a learner that was made from its hyper-parameters, place by
-place, and a file can only fill in numbers, strings and arrays of the kinds that are there. So opening one runs no code.
+A file does not say which classes to construct. They come from a new learner made from the hyper-parameters, and the
+file only fills in numbers, strings and arrays of the kinds that this learner has. So opening a file runs no code.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ _FROM_CONSTRUCTOR = ("tree", "rules", "order", "_apart", "seed", "_hyper_paramet
 
 
 class StateMismatchError(ValueError):
-    """What is in a file does not fit the learner at hand: it was written by another version, or by something else."""
+    """The contents of a file do not fit the learner: they were written by another version or another program."""
 
 
 def _parts_of(tree: InfostateTree) -> dict:
-    """What learners may hold of their tree, by name; of one that grows, nothing but itself."""
+    """The parts of a tree that learners may hold, by name; of a lazy tree, only the tree itself."""
     if isinstance(tree, LazyTree):
         return {"tree": tree}
     return {"tree": tree, "links": tree.links, **tree.links._asdict()}
 
 
 class StateEncoder:
-    """A structure of namedtuples, tuples, lists, dicts, numbers, strings, arrays and generators, for a file.
+    """Encodes a structure of namedtuples, tuples, lists, dicts, numbers, strings, arrays and generators for a file.
 
-    document: the structure in JSON, with every array by its number; arrays: them, each once. Parts of the tree are
-    named, not taken apart.
+    document: the structure in JSON, with arrays referred to by number; arrays: the arrays, each once. Parts of the tree
+    are written as their names.
     """
 
     def __init__(self, tree: InfostateTree):
@@ -67,19 +67,21 @@ class StateEncoder:
             held = {name: each for name, each in vars(value).items() if not isinstance(each, Direct)}
             return {"object": {name: self.document(each, f"{where}.{name}") for name, each in held.items()}}
         raise TypeError(
-            f"{where} is a {type(value).__name__}, which a file cannot hold: numbers, strings, arrays of numbers, "
-            "NumPy generators, and (named) tuples, lists and dicts of them can be"
+            f"{where} is a {type(value).__name__}, which cannot be saved: only numbers, strings, arrays of numbers, "
+            "NumPy generators, and (named) tuples, lists and dicts of these can be"
         )
 
     def _number_of(self, array: np.ndarray, where: str) -> int:
         if array.dtype.kind not in "biuf" or not array.flags.c_contiguous:
-            raise TypeError(f"{where} is an array of {array.dtype} that a file cannot hold: numbers in C order can be")
+            raise TypeError(
+                f"{where} is an array of {array.dtype} that cannot be saved: only arrays of numbers in C order can be"
+            )
         for number, other in enumerate(self.arrays):
             if _same_memory(array, other):
                 return number
             if array.size and other.size and np.may_share_memory(array, other):
                 raise TypeError(
-                    f"{where} overlaps with another array of the learner: keep one, and make views when needed"
+                    f"{where} overlaps with another array of the learner: store only one, and make views when needed"
                 )
         self.arrays.append(array)
         return len(self.arrays) - 1
@@ -98,7 +100,7 @@ def _same_memory(one: np.ndarray, other: np.ndarray) -> bool:
 
 
 def state_dict(learner: Learner) -> dict:
-    """Everything that a learner holds but what it is made from."""
+    """Everything that a learner holds, except what it is constructed from."""
     return {
         name: value
         for name, value in vars(learner).items()
@@ -107,14 +109,14 @@ def state_dict(learner: Learner) -> dict:
 
 
 class StateDecoder:
-    """Reads what StateEncoder wrote, into the shape of something like it."""
+    """Reads what StateEncoder wrote, into a structure of the same kind."""
 
     def __init__(self, tree: InfostateTree, arrays: list[np.ndarray], growing: tuple[str, ...] = (), kinds=None):
         self._parts, self._arrays = _parts_of(tree), arrays
         self._growing, self._kinds = growing, kinds or {}
 
     def value(self, document, like, where: str = ""):
-        """What the document says, of the kind of `like`; if that is None, what there can be without a class."""
+        """The decoded document, of the same kind as `like`; if that is None, anything that needs no class."""
         if not isinstance(document, dict):
             return self._plain(document, like, where)
         if set(document) == {"fields", "kind"}:
@@ -144,13 +146,13 @@ class StateDecoder:
         if isinstance(document, list):
             raise StateMismatchError(f"{where} cannot be read")
         if document is not None and like is not None and _plain_kind(document) != _plain_kind(like):
-            raise StateMismatchError(f"{where} is {document!r}, where there should be a {type(like).__name__}")
+            raise StateMismatchError(f"{where} is {document!r}, but should be a {type(like).__name__}")
         return document
 
     def _fields(self, content, kind, like, where: str):
         maker = type(like) if hasattr(like, "_fields") else self._kinds.get(kind)
         if maker is None or not isinstance(content, dict) or list(content) != list(maker._fields):
-            raise StateMismatchError(f"{where} is a {kind} that is not known here, or has other fields")
+            raise StateMismatchError(f"{where} is a {kind}, which is not known here or has other fields")
         places = like if hasattr(like, "_fields") else maker(*[None] * len(maker._fields))
         return maker(*(self.value(content[name], getattr(places, name), f"{where}.{name}") for name in maker._fields))
 
@@ -166,7 +168,7 @@ class StateDecoder:
                 )
             array.flags.writeable = like.flags.writeable
         elif like is not None:
-            raise StateMismatchError(f"{where} is an array, where there should be a {type(like).__name__}")
+            raise StateMismatchError(f"{where} is an array, but should be a {type(like).__name__}")
         return array
 
     def _generator(self, content, like, where: str) -> np.random.Generator:
@@ -183,7 +185,7 @@ class StateDecoder:
 
 
 def load_state_dict(learner: Learner, document, arrays: list[np.ndarray]) -> None:
-    """Fills a learner that has just been made with what another one had learned."""
+    """Fills a new learner with what another one has learned."""
     if not isinstance(document, dict) or set(document) != {"dict"}:
         raise StateMismatchError("there is no learner in it")
     reader = StateDecoder(learner.tree, arrays, learner.growing_arrays, _named_tuples(type(learner)))
@@ -195,7 +197,7 @@ def load_state_dict(learner: Learner, document, arrays: list[np.ndarray]) -> Non
 
 
 def _named_tuples(algorithm: type) -> dict[str, type]:
-    """The namedtuples that an algorithm's modules know, by name: for places that are empty in a new learner."""
+    """The namedtuples in an algorithm's modules, by name: for attributes that are None in a new learner."""
     modules = [sys.modules[each.__module__] for each in algorithm.__mro__ if each.__module__ in sys.modules]
     found = [each for module in modules for each in vars(module).values()]
     return {each.__name__: each for each in found if isinstance(each, type) and hasattr(each, "_fields")}

@@ -1,4 +1,4 @@
-"""Agents asked at every information state of a sequence form: in batches of tensors, or state by state."""
+"""Queries agents at every information state of a sequence form, in batches of tensors or state by state."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _actor(network):
 
 
 def network_of(form: SequenceForm, player: int, agent, outputs: str) -> Network | None:
-    """The network that an agent plays by; None if it has to be asked by states."""
+    """The network of an agent; None if it has to be queried with states."""
     observes = getattr(form, "tensor_kind", None) == "observation_tensor"
     if answers_as(agent, NetworkPolicy):
         return dataclasses.replace(agent.network, function=agent.batch) if agent.observes == observes else None
@@ -107,7 +107,7 @@ def ask_in_batches(
 ) -> np.ndarray:
     if not hasattr(form, "tensors"):
         raise TypeError(
-            f"{type(form).__name__} makes no tensors, which a function of batches needs; give an OpenSpiel policy"
+            f"{type(form).__name__} provides no tensors, which a function of batches needs; give an OpenSpiel policy"
         )
     if batch_size < 1:
         raise ValueError(f"batch_size must be at least 1, not {batch_size}")
@@ -146,8 +146,8 @@ def _as_rows(answer, num_rows: int, num_actions: int) -> np.ndarray:
     rows = as_array(answer)
     if rows.shape != (num_rows, num_actions):
         raise ValueError(
-            f"the agent answered an array of shape {rows.shape} to {num_rows} states; one number for each of the "
-            f"{num_actions} actions is needed, an array of shape {(num_rows, num_actions)}"
+            f"the agent returned an array of shape {rows.shape} for {num_rows} states; it must return one number for "
+            f"each of the {num_actions} actions, an array of shape {(num_rows, num_actions)}"
         )
     return rows
 
@@ -157,7 +157,7 @@ def _refuse_row(tree: InfostateTree, rows: np.ndarray, start: int, at: int, outp
     legal = tree.legal_actions(state).tolist()
     where = f"at state {tree.state_string(state)!r} of player {tree.player}"
     if np.isnan(row[legal]).any():
-        raise ValueError(f"the agent answered NaN {where}: {row.tolist()}")
+        raise ValueError(f"the agent returned NaN {where}: {row.tolist()}")
     if outputs != "probabilities":
         raise ValueError(f"the agent's {outputs} of the legal actions {legal} are not finite {where}: {row.tolist()}")
     illegal = [
@@ -267,7 +267,7 @@ def ask_states(form: SequenceForm, player: int, policy, max_seconds: float | Non
 
 
 def ask_histories(form: SequenceForm, player: int, policy) -> np.ndarray | None:
-    """The table of a policy asked at all histories that it can reach; None if it differs within a state of the form.
+    """The table of a policy, queried at all histories that it can reach; None if it varies within a state of the form.
 
     Uniform at states that it cannot reach.
     """

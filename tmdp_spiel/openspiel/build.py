@@ -34,14 +34,14 @@ _CHANCE = int(pyspiel.PlayerId.CHANCE)
 
 
 class CannotEnumerateError(ValueError):
-    """The game's histories cannot be listed; it can be played on a tree from grow_tree."""
+    """The game's histories cannot be enumerated; the game can be played on a tree from grow_tree."""
 
 
 class GameTooLargeError(CannotEnumerateError):
-    """The traversal met more histories, or took longer, than it was allowed to.
+    """The traversal found more histories, or took longer, than allowed.
 
-    limit:     what it met: "max_nodes", "max_seconds", or "memory", which max_nodes bounds too
-    histories: visited by then
+    limit:     which limit was reached: "max_nodes", "max_seconds", or "memory", which max_nodes also limits
+    histories: the number visited until then
     """
 
     def __init__(self, message: str, limit: str = "max_nodes", histories: int = 0):
@@ -60,9 +60,9 @@ def build_tree(
 ) -> TreeMDP:
     """The Tree MDP of `player` when all the other players are fixed.
 
-    The return of an episode is the player's final return. A game with an enumeration of its own (Reconnaissance Blind
-    Tic-Tac-Toe) takes the opponents that the enumeration names. Where the game's strings forget, a state is its own
-    history and its string, so that recall is perfect; this is said once.
+    The return of an episode is the player's final return. A game with its own enumeration (Reconnaissance Blind
+    Tic-Tac-Toe) accepts the opponents that the enumeration supports. If the game's strings forget, a state is
+    identified by the player's history and the string, so that recall is perfect; a warning is given once.
 
     Args:
         game: anything that load_game takes.
@@ -73,15 +73,15 @@ def build_tree(
         max_nodes: the most histories to visit; the default keeps memory under 4 GiB.
         max_seconds: the longest that it may take.
         queries: for a search bot, whose answers change from query to query: the number of answers to average at each
-            state. The tree is then that of the averages, an estimate, and says so (TreeMDP.queries).
+            state. The result is then only an estimate, for the averages, and is marked as such (TreeMDP.queries).
 
     Returns:
-        The Tree MDP: the player's infostate tree, with the true chances and returns.
+        The Tree MDP: the player's infostate tree, with the true probabilities and returns.
 
     Raises:
         GameTooLargeError: the game has more histories than max_nodes, or takes longer than max_seconds.
-        ValueError: the game does not tell its probabilities; or the opponent is no policy (NotAPolicyError): its
-            answers change from query to query, or with what it cannot see.
+        ValueError: the game does not provide its probabilities; or the opponent is not a policy (NotAPolicyError): its
+            answers change from query to query, or depend on what it cannot see.
 
     >>> import tmdp_spiel as ts
     >>> mdp = ts.build_tree("kuhn", player=0, opponent=ts.uniform("kuhn"))
@@ -100,7 +100,7 @@ def build_tree(
 
 
 def _with_names_opened(game: pyspiel.Game, player: int, opponent: typing.Any) -> typing.Any:
-    """Names and files of policies, such as "uniform", as policies; anything else as it is."""
+    """Converts names and files of policies, such as "uniform", to policies; returns anything else unchanged."""
     if _is_name(opponent):
         return _named_policies(game, player, opponent)
     if isinstance(opponent, Mapping):
@@ -125,7 +125,7 @@ def _named_policies(game: pyspiel.Game, player: int, source: typing.Any) -> dict
 def build_infostate_tree(
     game: GameLike, player: int, *, max_nodes: int = DEFAULT_MAX_NODES, max_seconds: float | None = None
 ) -> InfostateTree:
-    """What the rules alone say: the infostate tree of `player`, whoever the opponents are.
+    """The infostate tree of `player` by the rules alone, for any opponents.
 
     Args:
         game: anything that load_game takes.
@@ -134,7 +134,7 @@ def build_infostate_tree(
         max_seconds: the longest that it may take.
 
     Returns:
-        The tree, without chances.
+        The tree, without probabilities.
 
     >>> import tmdp_spiel as ts
     >>> ts.build_infostate_tree("kuhn", player=0).num_states
@@ -149,29 +149,29 @@ def build_infostate_tree(
 
 
 def check_supported(game: pyspiel.Game) -> None:
-    """Refuses games whose histories or probabilities cannot be read."""
+    """Raises an error if the game's histories or probabilities cannot be read."""
     check_readable(game)
     kind = game.get_type()
     if kind.chance_mode == pyspiel.GameType.ChanceMode.SAMPLED_STOCHASTIC:
         raise CannotEnumerateError(
-            f"{game_title(game)} samples its chance events without telling their probabilities, so it cannot be "
+            f"{game_title(game)} samples its chance events and does not give their probabilities, so it cannot be "
             "enumerated; it can be played on a tree from grow_tree"
         )
 
 
 def check_readable(game: pyspiel.Game) -> None:
-    """Refuses games that do not tell a player's states apart."""
+    """Raises an error if the game does not distinguish a player's states."""
     kind = game.get_type()
     if kind.dynamics != pyspiel.GameType.Dynamics.SEQUENTIAL:
         raise ValueError(
             f"{game_title(game)} is neither sequential nor simultaneous; mean-field games have no Tree MDP"
         )
     if not (kind.provides_information_state_string or kind.provides_observation_string):
-        raise ValueError(f"{game_title(game)} provides no strings that tell a player's states apart")
+        raise ValueError(f"{game_title(game)} provides no strings that distinguish a player's states")
 
 
 class _Discovered:
-    """The player's states as the traversal meets them, numbered in order of discovery."""
+    """The player's states, numbered in the order in which the traversal finds them."""
 
     def __init__(self, game: pyspiel.Game, player: int):
         self.game, self.player, self.game_type = game, player, game.get_type()
@@ -206,7 +206,7 @@ class _Discovered:
         return number
 
     def end(self, state: pyspiel.State, sequence: int, weight: float, tail: int) -> None:
-        """Records the end of a history after its last own sequence; tail: what the others did since, hashed."""
+        """Records the end of a history after the player's last sequence; tail: a hash of what the others did since."""
         utility = round(state.player_return(self.player), 10)
         outcome = (sequence, utility)
         self.outcomes[outcome] = self.outcomes.get(outcome, 0.0) + weight
@@ -238,10 +238,10 @@ class _Budget:
         """Counts one history with `depth` others above it."""
         self.nodes += 1
         if self.nodes > self.max_nodes:
-            self._refuse("max_nodes", f"{self.max_nodes:,} histories", f"max_nodes allows no more: {_MORE_NODES}")
+            self._refuse("max_nodes", f"{self.max_nodes:,} histories", f"this is the limit max_nodes: {_MORE_NODES}")
         if (self._opponents is not None or self.nodes % 1000 == 0) and time.perf_counter() > self._until:
             reached = f"{self._max_seconds} s and {self.nodes:,} histories"
-            self._refuse("max_seconds", reached, "max_seconds allows no more: raise it")
+            self._refuse("max_seconds", reached, "this is the limit max_seconds: raise it")
         memory = self._found.text_size + depth * depth // 2 * self.BYTES_PER_MOVE
         if self._opponents is not None:
             memory += self._opponents.text_size
@@ -253,7 +253,7 @@ class _Budget:
             )
 
     def refuse_at_once(self) -> None:
-        """For a game that a random descent shows to be too large."""
+        """The error for a game that a random descent shows to be too large."""
         many = f"{self.max_nodes:,} histories"
         self._refuse("max_nodes", f"a random descent, which shows more than {many},", f"max_nodes: {_MORE_NODES}")
 
@@ -270,7 +270,7 @@ class _Budget:
 def _traverse(
     game: pyspiel.Game, player: int, opponents: FixedOpponents | None, max_nodes: int, max_seconds: float | None
 ) -> tuple[InfostateTree, dict[str, typing.Any]]:
-    """Visits every history by the rules; weight is the probability that chance and the opponents lead to it."""
+    """Visits every history by the rules; `weight` is the probability that chance and the opponents lead to it."""
     check_supported(game)
     found = _Discovered(game, player)
     budget = _Budget(max_nodes, max_seconds, found, opponents)
@@ -320,7 +320,7 @@ def _moves(
     weight: float,
     tail: int,
 ) -> Iterator[tuple[int, int, float, int]]:
-    """What can happen at a history: (action, then the last own sequence, the weight and the tail after it)."""
+    """The moves at a history: (action, and after it: the player's last sequence, the weight and the tail)."""
     actor = state.current_player()
     if actor == _CHANCE:
         for action, probability in state.chance_outcomes():
@@ -405,7 +405,7 @@ def _level_order(found: _Discovered) -> tuple[InfostateTree, dict[str, typing.An
 
 
 def _utility_range(game: pyspiel.Game, utilities: np.ndarray) -> tuple[float, float]:
-    """The range the game declares, widened to what was seen where the declaration is absent or too narrow."""
+    """The range that the game declares, widened to the observed utilities if it is missing or too narrow."""
     low, high = float(utilities.min()), float(utilities.max())
     declared_low, declared_high = game.min_utility(), game.max_utility()
     low = min(low, declared_low) if math.isfinite(declared_low) else low

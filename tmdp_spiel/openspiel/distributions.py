@@ -10,10 +10,10 @@ COARSE_TOLERANCE = 0.02  # of a sum of probabilities: a few of them in bfloat16;
 
 
 def read_distribution(given: Mapping[int, float], legal: list[int], where: str) -> tuple[list[float], float]:
-    """The probability of every legal action, divided by their sum, and the sum.
+    """The probability of every legal action, normalised to sum to 1, and the original sum.
 
     Args:
-        given: probabilities by action; those of actions that are left out are 0.
+        given: probabilities by action; missing actions have probability 0.
         legal: the legal actions.
         where: the state and the player, for errors.
     """
@@ -28,5 +28,5 @@ def read_distribution(given: Mapping[int, float], legal: list[int], where: str) 
 
 
 def is_rounded(total: float) -> bool:
-    """Whether a sum of probabilities is off by more than double precision explains."""
+    """Whether a sum of probabilities differs from 1 by more than rounding in double precision can explain."""
     return abs(total - 1) > PROBABILITY_TOLERANCE

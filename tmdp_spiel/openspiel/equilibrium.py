@@ -23,9 +23,9 @@ DEFAULT_ITERATIONS = 1000
 
 
 class EquilibriumPolicy(policy_lib.TabularPolicy):
-    """The average policy of CFR+, with how far it is from an equilibrium.
+    """The average policy of CFR+, with its exploitability.
 
-    exploitability: the mean over the players of what a best response gains (OpenSpiel's NashConv / players), in the
+    exploitability: the average over the players of what a best response gains (OpenSpiel's NashConv / players), in the
     game's utility units.
     """
 
@@ -45,19 +45,20 @@ def equilibrium(
 ) -> policy_lib.Policy:
     """An approximate equilibrium of the game by CFR+: its average policy, as an OpenSpiel policy.
 
-    A game may bring one (Reconnaissance Blind Tic-Tac-Toe does), whatever `iterations`. Other games are
-    solved once, then read from the cache directory ($TMDP_SPIEL_CACHE). A damaged cache file is solved for again.
+    Some games, such as Reconnaissance Blind Tic-Tac-Toe, come with an equilibrium, whatever `iterations` is; an earlier
+    one that ships as well is opened by its number of iterations (200 on RBT). Other games are solved once, then read
+    from the cache directory ($TMDP_SPIEL_CACHE). If a cache file is damaged, the game is solved again.
 
     Args:
         game: anything that load_game takes.
-        iterations: of CFR+; few of them make a weak opponent.
+        iterations: of CFR+; a small number gives a weak opponent.
         max_nodes: the most histories that the game may have, as in build_tree; the default keeps memory under 4 GiB.
 
     Returns:
         A policy of all players, with its `exploitability` in the game's utility units.
     """
     game = load_game(game)
-    shipped = enumeration_of(game).equilibrium(game)
+    shipped = enumeration_of(game).equilibrium(game, iterations)
     if shipped is not None:
         return shipped
     if not (validation.is_whole(iterations) and iterations >= 1):
@@ -76,7 +77,7 @@ def equilibrium(
     try:
         solved = storage.read_checked_json(path)
     except OSError as error:
-        warnings.warn(f"the kept equilibrium cannot be read, it is solved for again: {error}", stacklevel=2)
+        warnings.warn(f"the cached equilibrium cannot be read, so the game is solved again: {error}", stacklevel=2)
         solved = None
     with contextlib.suppress(KeyError, TypeError, ValueError, IndexError, AttributeError):  # not what this wrote
         if solved is not None and solved["key"] == key:
@@ -86,12 +87,12 @@ def equilibrium(
     try:
         storage.write_checked_json(path, solved)
     except OSError as error:
-        warnings.warn(f"the equilibrium could not be kept for next time: {error}", stacklevel=2)
+        warnings.warn(f"the equilibrium could not be written to the cache: {error}", stacklevel=2)
     return EquilibriumPolicy(game, solved["policy"], key["iterations"], solved["exploitability"])
 
 
 def _check_solvable(game: pyspiel.Game, max_nodes: int) -> None:
-    """CFR+ needs the whole game in memory, and perfect recall of every player."""
+    """Raises an error unless the game fits into memory and every player has perfect recall, as CFR+ needs."""
     for player in range(game.num_players()):
         tree = build_infostate_tree(game, player, max_nodes=max_nodes)
         if tree.strings_forget:

@@ -1,4 +1,4 @@
-"""Games with an exact sequence form: trees, exploitability and equilibria where histories are too many to visit."""
+"""Games with an exact sequence form: trees, exploitability and equilibria of games with too many histories to visit."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import re
 import time
 import warnings
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -39,12 +40,12 @@ _CHECKPOINT_SECONDS = 120.0
 
 
 class ExactEnumeration(registry.Enumeration):
-    """What a game with an exact sequence form brings.
+    """The enumeration of a game with an exact sequence form.
 
-    Small instances go through their histories, as other games do, unless their states there would be others.
+    Small instances are enumerated by their histories, as other games are, unless this would give other states.
 
-    form_of: the sequence form of a game, kept for the next call; None if it has none with these parameters
-    shipped: the folder of the equilibria that ship with the package, if there are any
+    form_of: the sequence form of a game, cached for the next call; None if it has none with these parameters
+    shipped: the folder of the equilibria that are included in the package, if there are any
     """
 
     def __init__(self, form_of: Callable[[pyspiel.Game], SequenceForm | None], shipped: pathlib.Path | None = None):
@@ -75,7 +76,7 @@ class ExactEnumeration(registry.Enumeration):
         form = self._own_form(game)
         return None if form is None else form.trees[player]
 
-    def equilibrium(self, game) -> TablePolicy | None:
+    def equilibrium(self, game, iterations: int | None = None) -> TablePolicy | None:
         if self._shipped is None or not (file := shipped_file(self._shipped, game)).exists():
             return None
         form = self._form_of(game)
@@ -83,32 +84,35 @@ class ExactEnumeration(registry.Enumeration):
 
     def solve(self, game, iterations: int) -> TablePolicy | None:
         form = self._own_form(game)
-        return None if form is None else solve(game, form, iterations)
+        if form is None:
+            return None
+        tables = form.exact_equilibrium()
+        return solve(game, form, iterations) if tables is None else _measured_policy(game, form, tables)
 
 
 def shipped_file(folder: pathlib.Path, game: pyspiel.Game) -> pathlib.Path:
-    """Where the equilibrium of a game ships: its OpenSpiel string, in letters and digits."""
+    """The file name of an included equilibrium: the game's OpenSpiel string, reduced to letters and digits."""
     return folder / (re.sub(r"[^A-Za-z0-9]+", "_", game_string(game)).strip("_") + ".bin")
 
 
 def check_memory(game: str, num_sequences: int, bytes_per_sequence: int = BYTES_PER_SEQUENCE) -> None:
-    """Refuses a game, before it is built, whose trees and best responses need more memory than is free.
+    """Raises an error, before a game is built, if its trees and best responses need more memory than is free.
 
     Raises:
-        GameTooLargeError: with the memory that is needed and the memory that is free.
+        GameTooLargeError: names the memory that is needed and the memory that is free.
     """
     free = _free_memory()
     needed = num_sequences * bytes_per_sequence
     if free is not None and needed > free:
         raise GameTooLargeError(
-            f"{game} has {num_sequences:,} own sequences of both players, for which it needs about "
+            f"{game} has {num_sequences:,} sequences of both players together, for which it needs about "
             f"{needed / 2**30:.1f} GiB of memory; {free / 2**30:.1f} GiB are free",
             "memory",
         )
 
 
 def _free_memory() -> int | None:
-    """Bytes that can be allocated without swapping, where the system tells."""
+    """The bytes that can be allocated without swapping, if the system provides this number."""
     try:
         lines = pathlib.Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
@@ -117,7 +121,7 @@ def _free_memory() -> int | None:
 
 
 def exact_form(game) -> SequenceForm:
-    """The exact sequence form that a game brings.
+    """The exact sequence form of a game that has one.
 
     Args:
         game: anything that load_game takes.
@@ -126,14 +130,14 @@ def exact_form(game) -> SequenceForm:
     form = registry.enumeration_of(game).sequence_form(game)
     if form is None:
         raise ValueError(
-            f"{game} brings no exact sequence form. ts.exploit takes it: small games are enumerated, large ones are "
-            "played, and bounds certified; sequence_forms.enumerated_form makes the form of a small game"
+            f"{game} has no exact sequence form. Use ts.exploit, which enumerates small games and certifies bounds for "
+            "large ones by playing; histories.enumerated_form makes the sequence form of a small game"
         )
     return form
 
 
 def exact_exploitability(game, agent, **options) -> Exploitability:
-    """How exploitable an agent is, exactly: both best responses and both values.
+    """The exact exploitability of an agent: both best responses and both values.
 
     Args:
         game: a game with an exact sequence form.
@@ -165,13 +169,13 @@ def solve(
         form: its sequence form.
         iterations: at most.
         variant: of CFR, as CFRSolver has them.
-        target: solving stops once the exploitability is at most this part of the utility range.
-        folder: where the result and checkpoints are kept; the cache directory if not given.
-        report: called with the iteration and the exploitability whenever that is computed.
-        progress: a bar, on a terminal.
+        target: solving stops once the exploitability is at most this fraction of the utility range.
+        folder: where the result and checkpoints are stored; the cache directory if not given.
+        report: called with the iteration and the exploitability whenever the latter is computed.
+        progress: show a bar, on a terminal.
 
     Returns:
-        The policy of both players, rounded as it is kept, with its `exploitability` and `iterations`.
+        The policy of both players, rounded as in the file, with its `exploitability` and `iterations`.
     """
     folder = storage.cache_directory() if folder is None else pathlib.Path(folder)
     title = hashlib.sha256(f"{_numbering(form)} {variant} {iterations} {target}".encode()).hexdigest()[:20]
@@ -180,20 +184,56 @@ def solve(
         try:
             return _kept_policy(game, form, result)
         except ValueError as error:
-            warnings.warn(f"the kept equilibrium cannot be read, it is solved for again: {error}", stacklevel=2)
-    num_sequences = sum(tree.num_sequences for tree in form.trees)
-    check_memory(f"CFR on {form.trees[0].game_string}", num_sequences, SOLVER_BYTES_PER_SEQUENCE)
+            warnings.warn(f"the cached equilibrium cannot be read, so the game is solved again: {error}", stacklevel=2)
     with storage.locked(result):
-        solver = _resumed(form, variant, checkpoint)
-        _iterate(solver, iterations, target, checkpoint, report, progress)
+        solver = run_solver(
+            form, iterations, variant=variant, target=target, checkpoint=checkpoint, report=report, progress=progress
+        )
         tables = [solver.average_policy(player) for player in (0, 1)]
         table_files.write_tables(result, form, tables, iterations=solver.iteration, variant=variant)
         checkpoint.unlink(missing_ok=True)
     return _kept_policy(game, form, result)
 
 
+def run_solver(
+    form: SequenceForm,
+    iterations: int,
+    *,
+    variant: str = VARIANT,
+    block: int | None = None,
+    target: float = TARGET,
+    checkpoint: str | os.PathLike,
+    checkpoint_seconds: float | None = None,
+    report: Callable[[int, Exploitability], None] | None = None,
+    progress: bool = True,
+) -> CFRSolver:
+    """CFR from the checkpoint, if there is one, until the iterations are done or the target is met.
+
+    Args:
+        form, iterations, variant, target, report, progress: as in `solve`.
+        block: as in CFRSolver.
+        checkpoint: the file from which a run that was killed resumes identically. It is left for the caller to remove.
+        checkpoint_seconds: how often it is written; every two minutes unless given.
+    """
+    num_sequences = sum(tree.num_sequences for tree in form.trees)
+    check_memory(f"CFR on {form.trees[0].game_string}", num_sequences, SOLVER_BYTES_PER_SEQUENCE)
+    solver = _resumed(form, variant, block, pathlib.Path(checkpoint))
+    every = _CHECKPOINT_SECONDS if checkpoint_seconds is None else checkpoint_seconds
+    _iterate(solver, iterations, target, checkpoint, every, report, progress)
+    return solver
+
+
 def _numbering(form: SequenceForm) -> str:
     return f"{form.trees[0].game_string} {table_files.numbering(form.trees[0])}"
+
+
+def _measured_policy(game, form: SequenceForm, tables: list[np.ndarray]) -> TablePolicy:
+    """An equilibrium that took no iterations, with its exploitability."""
+    found = sequence_form.exploitability(form, tables)
+    facts = {"value": found.values[0], "best_responses": list(found.best_responses)}
+    policy = TablePolicy(game, form, dict(enumerate(tables)), facts)
+    policy.exploitability, policy.iterations = found.exploitability, 0
+    return policy
 
 
 def _kept_policy(game, form: SequenceForm, file: pathlib.Path) -> TablePolicy:
@@ -203,7 +243,9 @@ def _kept_policy(game, form: SequenceForm, file: pathlib.Path) -> TablePolicy:
     return policy
 
 
-def _iterate(solver: CFRSolver, iterations: int, target: float, checkpoint, report, progress: bool) -> None:
+def _iterate(
+    solver: CFRSolver, iterations: int, target: float, checkpoint, every: float, report, progress: bool
+) -> None:
     written = time.monotonic()
     utility_range = solver.form.trees[0].utility_range
     bar = tqdm.tqdm(
@@ -226,16 +268,16 @@ def _iterate(solver: CFRSolver, iterations: int, target: float, checkpoint, repo
                     report(solver.iteration, found)
                 if found.exploitability <= target * utility_range:
                     return
-            if time.monotonic() - written > _CHECKPOINT_SECONDS:
+            if time.monotonic() - written > every:
                 with storage.replacing(checkpoint, "wb") as stream:
                     state: dict[str, Any] = {"tree": _numbering(solver.form), **solver.state_dict()}
                     np.savez(stream, **state)
                 written = time.monotonic()
 
 
-def _resumed(form: SequenceForm, variant: str, checkpoint: pathlib.Path) -> CFRSolver:
+def _resumed(form: SequenceForm, variant: str, block: int | None, checkpoint: pathlib.Path) -> CFRSolver:
     """A solver that resumes from the checkpoint, if there is one."""
-    solver = CFRSolver(form, variant, np.float32)
+    solver = CFRSolver(form, variant, np.float32, block=block)
     try:
         with np.load(checkpoint, allow_pickle=False) as stored:
             if str(stored["tree"]) != _numbering(form):
@@ -243,7 +285,7 @@ def _resumed(form: SequenceForm, variant: str, checkpoint: pathlib.Path) -> CFRS
             solver.load_state_dict(stored)
     except FileNotFoundError:
         pass
-    except (zipfile.BadZipFile, KeyError, ValueError, EOFError) as error:
+    except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError, NotImplementedError, RuntimeError) as error:
         warnings.warn(f"{checkpoint} is not a complete checkpoint ({error}); solving starts again", stacklevel=3)
-        solver = CFRSolver(form, variant, np.float32)
+        solver = CFRSolver(form, variant, np.float32, block=block)
     return solver

@@ -1,7 +1,7 @@
 """The same game with the other players turned into chance, as an OpenSpiel game.
 
-OpenSpiel's own solvers and agents run on it unmodified: what they see is a game in which only one player decides.
-Players keep their numbers and utilities. `pyspiel.convert_to_cached_tree` makes it fast for the C++ ones.
+OpenSpiel's solvers and agents run on it unmodified: they see a game in which only one player makes decisions. Players
+keep their numbers and utilities. `pyspiel.convert_to_cached_tree` makes the game fast for solvers in C++.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ class _Problem:
     opponents: FixedOpponents
 
 
-# By the parameter that stands for them in the game's string; they go with the last game and state that need them.
+# By the parameter that represents them in the game's string; deleted with the last game and state that need them.
 _PROBLEMS: weakref.WeakValueDictionary[str, _Problem] = weakref.WeakValueDictionary()
 
 
 def fixed_opponent_game(game: GameLike, player: int, opponent: typing.Any) -> pyspiel.Game:
-    """The game in which `player` decides and everyone else, fixed at `opponent`, is chance.
+    """The game in which `player` decides, and the other players are chance that follows the fixed `opponent`.
 
-    The opponents live in this process: the game's string and its states can be serialised and read back within it.
+    The opponents exist in this process only, so the game and its states can be serialised and read back only within it.
 
     Args:
         game: anything that load_game takes.
@@ -136,7 +136,7 @@ class FixedOpponentState(pyspiel.State):
         return self.base.returns()
 
     def rewards(self) -> list[float]:
-        """Everything since the player's last decision: nobody asks for rewards at chance nodes."""
+        """The rewards since the player's last decision, because rewards at chance nodes are never read."""
         return list(self._rewards)
 
     def __str__(self) -> str:

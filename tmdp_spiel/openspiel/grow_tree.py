@@ -1,4 +1,4 @@
-"""Trees that add states as they are played, for games that cannot be enumerated."""
+"""Trees that grow as episodes are played, for games that cannot be enumerated."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ def grow_tree(
     min_utility: float | None = None,
     max_utility: float | None = None,
 ) -> LazyTree:
-    """An infostate tree of `player` with nothing in it yet: LiveGame adds the states that episodes meet.
+    """An empty infostate tree of `player`: LiveGame adds the states that episodes visit.
 
-    Any game that OpenSpiel plays will do: too large to enumerate, with strings that forget, with observation strings
-    alone, or with chance events that the game draws itself. A state is its own history and its string.
+    It works for every OpenSpiel game, even if the game is too large to enumerate, has strings that forget, has only
+    observation strings, or samples its chance events itself. A state is the player's history and the state's string.
 
     Args:
         game: anything that load_game takes.
         player: the player that learns, from 0.
-        max_states: the most states to keep. Once there, the tree says so and grows no more; episodes that leave it are
-            played on at random, and certificates stay right.
+        max_states: the most states to store. When this number is reached, the tree logs a message and stops growing;
+            episodes that leave it are continued at random, and certificates stay valid.
         new_states: how many states an episode may add.
-        min_utility: the least that an episode can bring; as the game declares it if not given.
-        max_utility: the most that an episode can bring; as the game declares it if not given.
+        min_utility: the smallest utility of an episode; as the game declares it if not given.
+        max_utility: the largest utility of an episode; as the game declares it if not given.
 
     Returns:
         A LazyTree without states.
@@ -59,12 +59,12 @@ def grow_tree(
 def utility_range(
     game: pyspiel.Game, min_utility: float | None = None, max_utility: float | None = None
 ) -> tuple[float, float]:
-    """The least and the most that an episode can bring, as the game declares it where it is not given."""
+    """The smallest and largest utility of an episode, as given or else as the game declares them."""
     low = game.min_utility() if min_utility is None else float(min_utility)
     high = game.max_utility() if max_utility is None else float(max_utility)
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise ValueError(
-            f"{game_string(game)} declares utilities from {low} to {high}, which says nothing about an episode; give "
+            f"{game_string(game)} declares utilities from {low} to {high}, which is no bound for an episode; give "
             "min_utility and max_utility"
         )
     return low, high

@@ -1,7 +1,7 @@
-"""Perfect recall, where a game's strings forget: a state is the own history before it and its string.
+"""Perfect recall even if a game's strings forget: a state is identified by the player's history and the string.
 
-Not every game's strings hold all that a player saw and did. In an infostate tree a state is told apart by the sequence
-that leads to it, its string and its legal actions, whatever the strings forget.
+Not every game's strings contain everything that a player saw and did. In an infostate tree a state is identified by the
+sequence that leads to it, its string and its legal actions.
 """
 
 from __future__ import annotations
@@ -24,20 +24,21 @@ def warn_imperfect_recall(game: pyspiel.Game, player: int) -> None:
     _said.add((str(game), player))
     kind = "information-state" if game.get_type().provides_information_state_string else "observation"
     warnings.warn(
-        f"the {kind} strings of {game_string(game)} forget what player {player} saw or did before: a state is its "
-        "own history and its string, so that recall is perfect; state_string gives both",
+        f"the {kind} strings of {game_string(game)} forget what player {player} saw or did before, so a state is "
+        "identified by the player's history and its string (state_string gives both), and recall is perfect",
         stacklevel=3,
     )
 
 
 class InfostateLocator:
-    """Where the player of a tree is, in an episode that is followed from its start."""
+    """Finds the state of a tree that its player is in, in an episode that is followed from its start."""
 
     def __init__(self, tree: InfostateTree, game: pyspiel.Game):
         self._tree, self._game_type = tree, game.get_type()
+        self.game, self.player = game, tree.player
 
     def state_after(self, sequence: int, state: pyspiel.State) -> int | None:
-        """The tree's state of a state of the game at which its player is to act, after its last own sequence."""
+        """The tree's state for a state of the game at which its player is to act, after the player's last sequence."""
         tree = self._tree
         string = state_key(state, tree.player, self._game_type)
         number = tree.state_after(sequence, string)
@@ -49,9 +50,9 @@ class InfostateLocator:
         return tree.state_after(sequence, string_with_actions(string, legal))
 
     def locate(self, state: pyspiel.State) -> tuple[int | None, int | None]:
-        """The last own sequence before a state of the game, and the tree's state there, by playing its history again.
+        """The player's last sequence before a state of the game, and the tree's state there, by replaying its history.
 
-        None for what is not in the tree.
+        None if they are not in the tree.
         """
         tree, earlier = self._tree, state.get_game().new_initial_state()
         sequence: int | None = tree.root
@@ -66,7 +67,7 @@ class InfostateLocator:
 
 
 def history_string(state: pyspiel.State, player: int, game_type: pyspiel.GameType) -> str:
-    """What InfostateTree.state_string gives where strings forget: all that the player saw and did."""
+    """What InfostateTree.state_string returns if strings forget: everything that the player saw and did."""
     earlier, string = state.get_game().new_initial_state(), ""
     for action in state.history():
         if _acts(earlier, player):

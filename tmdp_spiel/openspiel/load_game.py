@@ -24,18 +24,18 @@ _TURN_BASED = "turn_based_simultaneous_game(game="
 _REMARKS = {
     "leduc": (
         "leduc is leduc_poker(suit_isomorphism=True): the rules and payoffs of leduc_poker, but cards are numbered "
-        "0 to 2 by rank instead of 0 to 5, and there are 144 instead of 468 information states a player. A bot, "
-        "network or policy file made for leduc_poker plays a different policy here: give leduc_poker as the game."
+        "0 to 2 by rank instead of 0 to 5, and each player has 144 information states instead of 468. A bot, network "
+        "or policy file made for leduc_poker plays a different policy here: give leduc_poker as the game."
     ),
 }
 
 
 def load_game(game: GameLike) -> pyspiel.Game:
-    """The game, turn-based. Simultaneous moves are made sequential by OpenSpiel's own converter.
+    """The game, turn-based. Simultaneous moves are made sequential by OpenSpiel's converter.
 
     Args:
         game: `kuhn`, `kuhn5`, `leduc`, `rbt`, any OpenSpiel game string, or a pyspiel.Game. `leduc` is not
-            `leduc_poker` but `leduc_poker(suit_isomorphism=True)`: cards are numbered by rank, and suits are not told.
+            `leduc_poker` but `leduc_poker(suit_isomorphism=True)`: cards are numbered by rank, without suits.
 
     Returns:
         The game as an OpenSpiel object.
@@ -62,7 +62,7 @@ def short_name_of(game: pyspiel.Game) -> str | None:
 
 
 def game_title(game: pyspiel.Game) -> str:
-    """The game's name: `leduc` where OpenSpiel's name alone would mean another game, else OpenSpiel's name."""
+    """The game's name: `leduc` for the game of that short name, otherwise OpenSpiel's name."""
     short_name = short_name_of(game)
     if short_name is not None and "(" in GAME_STRINGS[short_name]:
         return short_name
@@ -75,8 +75,13 @@ def game_string(game: pyspiel.Game) -> str:
     return string.removeprefix(_TURN_BASED).removesuffix(")") if string.startswith(_TURN_BASED) else string
 
 
+def as_given(game: pyspiel.Game) -> str:
+    """What load_game takes for the game, as short as it can be."""
+    return game_string(game).removesuffix("()")
+
+
 def game_remark(game: pyspiel.Game) -> str | None:
-    """How the game differs from the one that OpenSpiel's name alone would mean; None if it does not."""
+    """How the game differs from the one that its OpenSpiel name alone would mean; None if it does not."""
     return _REMARKS.get(short_name_of(game) or "")
 
 
@@ -96,4 +101,4 @@ def _load_named(name: str) -> pyspiel.Game:
     try:
         return pyspiel.load_game(GAME_STRINGS.get(name, name))
     except (pyspiel.SpielError, LookupError, ValueError) as error:
-        raise ValueError(f"OpenSpiel does not load {name!r}: {error}") from None
+        raise ValueError(f"OpenSpiel cannot load {name!r}: {error}") from None

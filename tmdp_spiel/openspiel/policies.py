@@ -24,9 +24,9 @@ from tmdp_spiel.trees.state_names import StateNames
 
 
 class PlanPolicy(policy_lib.Policy):
-    """A plan of a tree whose states are more than the game's strings: where a state is, its history tells.
+    """A plan of a tree in which several states share a string: a state is found by its history.
 
-    Uniform where the tree does not go.
+    Uniform at states that are not in the tree.
     """
 
     depends_on_history = True
@@ -47,9 +47,9 @@ class PlanPolicy(policy_lib.Policy):
 def plan_to_policy(
     tree: InfostateTree, plan: ArrayLike, game: GameLike | None = None
 ) -> policy_lib.TabularPolicy | PlanPolicy | TablePolicy:
-    """The plan as an OpenSpiel policy of the tree's player: a TabularPolicy, if the game's strings tell states apart.
+    """The plan as an OpenSpiel policy of the tree's player: a TabularPolicy, if the game's strings distinguish states.
 
-    A TablePolicy if the tree is that of an exact sequence form, whose states may be too many for a TabularPolicy.
+    If the tree belongs to an exact sequence form, which may have too many states for a TabularPolicy, a TablePolicy.
 
     Args:
         tree: the tree that the plan is for.
@@ -81,7 +81,7 @@ def plan_to_policy(
 
 
 def plan_to_table(tree: InfostateTree, plan: ArrayLike, game: GameLike | None = None) -> policy_lib.Policy:
-    """The same policy as that of plan_to_policy, to be asked: made from the tree alone, without traversing the game.
+    """The same policy as plan_to_policy gives, made from the tree alone, without traversing the game.
 
     Args:
         tree: the tree that the plan is for.

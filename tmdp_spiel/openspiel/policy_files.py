@@ -1,7 +1,6 @@
 """Policies as JSON files.
 
-{information state: {action: probability}}, with the information states as the game's strings and the actions as its
-numbers:
+{information state: {action: probability}}, with the game's information-state strings and its action numbers:
 
     {"0": {"0": 1.0}, "0pb": {"0": 0.9, "1": 0.1}}
 
@@ -31,7 +30,7 @@ from tmdp_spiel.trees.infostate_tree import InfostateTree
 class FilePolicy(policy_lib.Policy):
     """The policy of a table {information state: {action: probability}}.
 
-    Where the game's strings forget, the information state is as InfostateTree.state_string has it.
+    If the game's strings forget, the information states are the strings of InfostateTree.state_string.
     """
 
     def __init__(self, game: pyspiel.Game, table: dict[str, dict[int, float]]):
@@ -65,7 +64,7 @@ class PartialPolicy(FilePolicy):
 
 
 def _alias_hint(game: pyspiel.Game) -> str:
-    """Short names are not always the game of OpenSpiel that they remind of."""
+    """A hint that a short name may mean another game than the OpenSpiel name that it resembles."""
     for short_name, full in GAME_STRINGS.items():
         plain = full.partition("(")[0]
         if str(game) == str(load_game(short_name)) and full != plain:
@@ -111,7 +110,7 @@ def _table(document: Mapping) -> dict[str, dict[int, float]]:
     }
     for state, distribution in document.items():
         if len(table[state]) < len(distribution):
-            raise ValueError(f"an action of {state!r} is there twice: {list(distribution)}")
+            raise ValueError(f"an action occurs twice at {state!r}: {list(distribution)}")
     return table
 
 
@@ -120,8 +119,8 @@ def _number(action: typing.Any, state: str) -> int:
         return int(action)
     except ValueError:
         raise ValueError(
-            f"at {state!r} an action is called {action!r}; give the numbers of actions, as state.legal_actions() does, "
-            "not their names"
+            f"at {state!r} an action is called {action!r}; give action numbers, as state.legal_actions() does, not "
+            "names"
         ) from None
 
 
@@ -130,20 +129,20 @@ def _pairs(distribution: typing.Any) -> Iterable[tuple[typing.Any, typing.Any]]:
 
 
 def _without_duplicates(pairs: list[tuple]) -> dict:
-    """JSON would read a state or an action that is there twice as the last one alone."""
+    """Raises an error for a state or action that occurs twice, of which JSON would keep only the last."""
     found: dict = {}
     for key, value in pairs:
         if key in found:
-            raise ValueError(f"{key!r} is there twice")
+            raise ValueError(f"{key!r} occurs twice")
         found[key] = value
     return found
 
 
 def write_policy(path: str | os.PathLike, tree: InfostateTree, plan: ArrayLike) -> None:
-    """Writes a plan as a policy file atomically; it takes the place of an older file.
+    """Writes a plan as a policy file atomically; an older file is replaced.
 
     Args:
-        path: where to.
+        path: the file.
         tree: the tree that the plan is for.
         plan: one action index per state (integers), or one probability per sequence (floats).
     """

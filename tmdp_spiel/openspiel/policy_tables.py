@@ -1,9 +1,8 @@
-"""Any agent as a policy table: one probability per own sequence of a sequence form.
+"""Any agent as a policy table: one probability per sequence of its player in a sequence form.
 
-The agent is asked once per information state. Functions and networks are asked in batches of tensors, which the form
-makes without a pyspiel state; OpenSpiel policies are asked state by state, which is slower. Answers are checked: a
-probability for an illegal action, a sum other than one, NaN, or a state that is missing is an error that names the
-state.
+The agent is queried once per information state. Functions and networks are queried in batches of tensors, which the
+form makes without a pyspiel state; OpenSpiel policies are queried state by state, which is slower. Answers are checked:
+a probability for an illegal action, a sum other than one, NaN, or a missing state raises an error that names the state.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ class TablePolicy(policy_lib.Policy):
     """Policy tables as an OpenSpiel policy.
 
     tables: a mapping from player to one probability per sequence of form.trees[player]
-    facts:  what is known about it, such as its exploitability
+    facts:  properties of the policy, such as its exploitability
     """
 
     def __init__(self, game: pyspiel.Game, form: SequenceForm, tables: Mapping[int, Any], facts: dict | None = None):
@@ -60,7 +59,7 @@ class TablePolicy(policy_lib.Policy):
         self.facts = facts or {}
 
     def is_for(self, form: SequenceForm, player: int) -> bool:
-        """Whether there is a table of this player, in the numbering of this sequence form."""
+        """Whether there is a table for this player, in the numbering of this sequence form."""
         own, other = self.form.trees[player], form.trees[player]
         same = own.game_string == other.game_string and own.has_the_states_of(other)
         return player in self.tables and same
@@ -80,7 +79,7 @@ def array_policy(game: pyspiel.Game, player: int, table) -> TablePolicy:
     form = enumeration_of(game).sequence_form(game)
     if form is None:
         raise TypeError(
-            f"arrays are policy tables of games with an exact sequence form, which {game_title(game)} has not; give a "
+            f"arrays are policy tables of games with an exact sequence form, but {game_title(game)} has none; give a "
             "table {information state: {action: probability}}"
         )
     return TablePolicy(game, form, {player: policy_table(form, player, table)})
@@ -98,24 +97,25 @@ def policy_table(
     max_seconds: float | None = None,
     progress: bool = True,
 ) -> np.ndarray:
-    """The policy of `player` that an agent plays, as float64[J], one probability per own sequence.
+    """The policy that an agent plays as `player`, as float64[J], one probability per sequence.
 
     Args:
         form: the sequence form of the game; for networks and functions one that makes tensors, as the exact games do.
         player: whose policy.
         agent: a table (an array, a .npz file that `save_table` wrote, a .json file or a mapping {information state:
             {action: probability}}); "uniform" or "cfr+"; a network file (.onnx, TorchScript .pt); a torch.nn.Module, or
-            an agent of open_spiel.python.pytorch (DQN, NFSP, PPO, PolicyGradient), as its evaluation steps play; a
-            function of a float32 batch of tensors, in NumPy, JAX or torch; or another OpenSpiel agent or policy, which
-            is asked state by state unless it is a table itself.
-        outputs: what a network or function gives, one number per distinct action of the game: "logits" (a softmax over
-            the legal actions is taken), "probabilities" (which must be zero for illegal actions) or "values" (the legal
-            action of the largest value is played, the first of equal ones).
+            an agent of open_spiel.python.pytorch (DQN, NFSP, PPO, PolicyGradient), in evaluation mode; a function of a
+            float32 batch of tensors, in NumPy, JAX or torch; or another OpenSpiel agent or policy, which is queried
+            state by state unless it is a table.
+        outputs: what a network or function returns, one number per distinct action of the game: "logits" (the policy is
+            the softmax over the legal actions), "probabilities" (which must be zero for illegal actions) or "values"
+            (the policy plays the legal action with the largest value, the first of equal ones).
         with_mask: whether the function is called with the batch of legal-action masks as its second argument.
-        batch_size: states asked at a time.
-        file: where to keep the table, as .npz. If it is there already it is read, and the agent is not asked.
-        max_seconds: the longest that an agent which is asked state by state may take; GameTooLargeError otherwise.
-        progress: a bar, on a terminal.
+        batch_size: the number of states in a batch.
+        file: where to store the table, as .npz. If the file exists, it is read and the agent is not queried.
+        max_seconds: the longest that querying an agent state by state may take; otherwise a GameTooLargeError is
+        raised.
+        progress: show a bar, on a terminal.
     """
     if outputs not in OUTPUTS[:3]:
         raise ValueError(f"outputs must be one of {', '.join(OUTPUTS[:3])}, not {outputs!r}")
@@ -168,34 +168,32 @@ def _opened(form: SequenceForm, player: int, name: str | os.PathLike):
     found = resolve_opponent(game_of(form), name, player=1 - player).players[player]
     if not found.known:
         raise TypeError(
-            f"{found.title or name} can only be played against, and has no exact policy table; ts.exploit plays "
+            f"{found.title or name} can only be played against and has no exact policy table; ts.exploit plays "
             "against it"
         )
     return found.policy
 
 
 def _may_see_strings(agent) -> bool:
-    """Whether an agent may depend on what information-state strings tell and tensors do not."""
+    """Whether an agent may depend on information that is in the information-state strings but not in the tensors."""
     sees_tensors = (NetworkPolicy, rl_agent_policy.JointRLAgentPolicy, rl_agent_policy.RLAgentPolicy)
     return isinstance(agent, (Mapping, policy_lib.Policy, pyspiel.Policy)) and not answers_as(agent, *sees_tensors)
 
 
 def _at_all_histories(form: SequenceForm, player: int, agent) -> np.ndarray:
-    """The table of a policy of strings that hold more than the states of the form, if it does not depend on that."""
+    """The table of a policy whose strings contain more than the states of the form, if it does not depend on that."""
     policy = table_policy(agent, game_of(form)) if isinstance(agent, Mapping) else agent
     string = str(form.trees[player].game_string)
-    what = (
-        f"the information-state strings of {string} hold the number of moves of both players, which its tensors do not"
-    )
+    what = f"the information-state strings of {string} contain both players' numbers of moves, but its tensors do not"
     if sum(tree.num_sequences for tree in form.trees) > _ASKED_AT_HISTORIES:
         raise CannotEnumerateError(
-            f"{what}, and a {type(agent).__name__} may depend on it, so that its exact policy table is not defined; "
+            f"{what}, and a {type(agent).__name__} may depend on it, so its exact policy table is not defined; "
             "give an array or .npz table, a torch module, or a function of tensors"
         )
     table = ask_histories(form, player, policy)
     if table is None:
         raise CannotEnumerateError(
-            f"{what}, and this {type(agent).__name__} depends on it, so that it has no exact policy table; "
+            f"{what}, and this {type(agent).__name__} depends on it, so it has no exact policy table; "
             f"{string.rstrip(')')},obstype=reveal-numturns) is the game in which players know that number"
         )
     return table
@@ -238,7 +236,7 @@ def load_table(file: str | os.PathLike, form: SequenceForm, player: int) -> np.n
 
 
 def _strings(agent) -> Mapping[str, Mapping[int, float]] | None:
-    """{information state: {action: probability}} of a policy that holds such a table; None of another one."""
+    """{information state: {action: probability}} of a policy that stores such a table; None for other policies."""
     if answers_as(agent, FilePolicy):
         return agent.table
     if type(agent) is policy_lib.TabularPolicy and answers_as(agent, policy_lib.TabularPolicy):
@@ -252,7 +250,7 @@ def _strings(agent) -> Mapping[str, Mapping[int, float]] | None:
 
 
 def _table_of_strings(form: SequenceForm, player: int, strings) -> np.ndarray:
-    """States that the policy itself does not reach may be left out; there it is uniform."""
+    """The table of a policy given by strings; states that the policy does not reach may be missing and are uniform."""
     tree = form.trees[player]
     table, given = form.uniform_policy(player), np.zeros(tree.num_states, np.bool_)
     for string, distribution in strings.items():

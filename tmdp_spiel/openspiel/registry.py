@@ -1,4 +1,4 @@
-"""Games that bring an enumeration of their own, or an equilibrium, say so here."""
+"""The registry of games that have their own enumeration or an equilibrium."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from tmdp_spiel.trees.tree_mdp import TreeMDP
 
 
 class Enumeration:
-    """What a game may bring. None means that the ordinary way, through the game's histories, is to be taken."""
+    """What a game may provide. None means that the game is enumerated by its histories, like other games."""
 
     def tree_mdp(self, game: pyspiel.Game, player: int, opponent, max_seconds: float | None = None) -> TreeMDP | None:
-        """The Tree MDP of a player against fixed opponents. max_seconds: the longest that asking them may take."""
+        """The Tree MDP of a player against fixed opponents. max_seconds: the longest that querying them may take."""
         return None
 
     def infostate_tree(self, game: pyspiel.Game, player: int) -> InfostateTree | None:
-        """What the rules alone say."""
+        """The infostate tree by the rules alone."""
         return None
 
-    def equilibrium(self, game: pyspiel.Game) -> policy_lib.Policy | None:
-        """An equilibrium that ships with the game."""
+    def equilibrium(self, game: pyspiel.Game, iterations: int | None = None) -> policy_lib.Policy | None:
+        """The best equilibrium that is included with the game, or an earlier one of the given number of iterations."""
         return None
 
     def solve(self, game: pyspiel.Game, iterations: int) -> policy_lib.Policy | None:
-        """An approximate equilibrium by a solver of the game's own, after at most this many iterations."""
+        """An approximate equilibrium by the game's own solver, after at most this many iterations."""
         return None
 
     def sequence_form(self, game: pyspiel.Game) -> SequenceForm | None:
@@ -39,10 +39,10 @@ _registered: dict[str, Enumeration] = {}
 
 
 def register(short_name: str, enumeration: Enumeration) -> None:
-    """Makes the enumeration that of all games of this short name, whatever their parameters."""
+    """Registers the enumeration for all games of this short name, whatever their parameters."""
     _registered[short_name] = enumeration
 
 
 def enumeration_of(game: pyspiel.Game) -> Enumeration:
-    """What the game brings."""
+    """The enumeration of the game."""
     return _registered.get(game.get_type().short_name, _NONE)

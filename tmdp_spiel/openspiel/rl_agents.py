@@ -22,7 +22,7 @@ AGENTS = {**IN_TORCH, "OpenSpielQLearner": {}}
 def new_agent(
     name: str, player: int, environment: rl_environment.Environment, seed: int, hyper_parameters: dict
 ) -> rl_agent.AbstractAgent:
-    """One of AGENTS, untrained; the tabular one draws from numpy's global generator, whatever the seed."""
+    """One of AGENTS, untrained; the tabular one always uses numpy's global generator and ignores the seed."""
     actions = environment.game.num_distinct_actions()
     if name not in IN_TORCH:
         return tabular_qlearner.QLearner(player, actions, **hyper_parameters)

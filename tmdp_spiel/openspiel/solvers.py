@@ -1,11 +1,11 @@
 """OpenSpiel's own solvers, unmodified, on the game in which the opponents are fixed, measured like our learners.
 
-What counts as an episode. Every MCCFR iteration traverses the game once for each player. Only the learner's traversal
-can teach it anything about the opponents, so only that one counts. In outcome sampling it follows one history to its
-end: one episode. In external sampling it tries all the learner's actions wherever it comes, so it sees the ends of many
-histories, and needs an environment that can be taken back. Chance and the opponents are sampled by their true
-probabilities, hence the expected number of ends is the sum over all outcomes of the probability that the others lead
-there: the count used here. The Q-learner and DQN play ordinary episodes.
+What counts as an episode: every MCCFR iteration traverses the game once for each player. Only the learner's traversal
+gives information about the opponents, so only that one counts. In outcome sampling it follows one history to its end,
+which is one episode. In external sampling it tries all of the learner's actions at every state, so it sees the ends of
+many histories, and needs an environment that can be reset to earlier states. Chance and the opponents are sampled by
+their true probabilities. So the expected number of ends is the sum over all outcomes of the probability that the others
+lead there, and this is the count used here. The Q-learner and DQN play ordinary episodes.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Problem:
 
     @property
     def ends_per_traversal(self) -> float:
-        """How many ends a traversal that tries all the player's actions sees, in expectation."""
+        """The expected number of ends that a traversal sees if it tries all of the player's actions."""
         return float(self.mdp.outcome_probability.sum())
 
 
@@ -58,13 +58,13 @@ def make_problem(game, player: int, opponent) -> Problem:
     """The problem of `player` against `opponent`, both as for build_tree."""
     game = load_game(game)
     mdp = build_tree(game, player, opponent)
-    # The cached tree spares the solvers a call into Python for every state they visit.
+    # With the cached tree, solvers need not call Python at every state they visit.
     fixed = pyspiel.convert_to_cached_tree(fixed_opponent_game(game, player, opponent))
     return Problem(fixed, mdp, one_history_per_infostate(mdp.tree, game))
 
 
 class Solver(abc.ABC):
-    """One of OpenSpiel's solvers. episodes_per_iteration: see above; not always whole."""
+    """One of OpenSpiel's solvers. episodes_per_iteration: see above; not always a whole number."""
 
     episodes_per_iteration = 1.0
 
@@ -74,11 +74,11 @@ class Solver(abc.ABC):
 
     @abc.abstractmethod
     def policy(self) -> Callable[[pyspiel.State], dict[int, float]]:
-        """What it would be judged on now: from a state to {action: probability}, empty where it has no policy yet."""
+        """Its current answer: from a state to {action: probability}, empty where it has no policy yet."""
 
 
 class _MCCFR(Solver):
-    """Any of the MCCFR solvers: judged on the average policy."""
+    """Any of the MCCFR solvers; the average policy is evaluated."""
 
     def __init__(self, solver, iterate, episodes_per_iteration: float = 1.0):
         self._solver, self._iterate = solver, iterate
@@ -92,7 +92,7 @@ class _MCCFR(Solver):
 
 
 class _Agent(Solver):
-    """An agent in rl_environment: judged on what it plays in evaluation, the policy that is greedy in Q."""
+    """An agent in rl_environment; the policy that it plays in evaluation mode, greedy in Q, is evaluated."""
 
     def __init__(self, name: str, problem: Problem, seed: int):
         sampler = rl_environment.ChanceEventSampler(seed)
@@ -157,10 +157,10 @@ def run(
     seconds: float | None = None,
     progress: bool = True,
 ) -> Trace:
-    """Runs one of ALL_SOLVERS for about that many episodes, measured as by tmdp_spiel.run; no regret.
+    """Runs one of ALL_SOLVERS for about the given number of episodes, measured as by tmdp_spiel.run; no regret.
 
-    Iterations that count for several episodes are measured at the first whole iteration after each of measure_at. The
-    time is that of the iterations, without the measuring; seconds: end the run after about that long.
+    If an iteration counts as several episodes, the solver is measured at the first whole iteration after each of
+    measure_at. The reported time is that of the iterations, without measuring. seconds: end the run after this time.
     """
     if name not in ALL_SOLVERS:
         raise ValueError(f"no solver is called {name!r}; there are: {', '.join(ALL_SOLVERS)}")
@@ -196,7 +196,7 @@ def _iterating(solver: Solver):
 
 
 def _plan(solver: Solver, problem: Problem) -> np.ndarray:
-    """What the solver recommends, as one probability per sequence; uniform where it has not been."""
+    """The solver's policy, as one probability per sequence; uniform at states that it has not visited."""
     tree, policy = problem.mdp.tree, solver.policy()
     plan = np.empty(tree.num_sequences)
     for number, state in enumerate(problem.states):
@@ -209,7 +209,7 @@ def _plan(solver: Solver, problem: Problem) -> np.ndarray:
 
 @contextlib.contextmanager
 def _global_seed(seed: int):
-    """Seeds the global generator, the only one that OpenSpiel's Python solvers draw from, and puts it back after."""
+    """Seeds the global generator, which OpenSpiel's Python solvers use, and restores it afterwards."""
     before = np.random.get_state()
     np.random.seed(seed)
     try:

@@ -2,8 +2,8 @@
 
 The first line is JSON about the policy, with the lengths and the SHA-256 of what follows, so that a truncated or
 altered file is refused. The rest is LZMA of one 16-bit weight per sequence of players 0 and 1, first all high bytes,
-then all low bytes. At a state the probabilities are in proportion to the weights; where all weights are 0, which is
-where the policy itself does not go, it is uniform.
+then all low bytes. The probabilities at a state are proportional to the weights. If all weights are 0, as at states
+that the policy does not reach, they are uniform.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _WHOLE = 65535
 
 
 def numbering(tree: InfostateTree) -> str:
-    """A hash of how a tree numbers its states and sequences, which tables rely on."""
+    """A hash of a tree's numbering of states and sequences, on which tables depend."""
     return storage.fingerprint(tree.player, tree.first_sequence, tree.first_child, tree.action)
 
 
@@ -42,8 +42,8 @@ def compressed_weights(
 ) -> list[np.ndarray]:
     """uint16 weights of policy tables without their rarest parts.
 
-    At every state the most likely action stays. Another one stays if its probability is at least `least_probability`
-    and its own reach at least `least_reach`.
+    At every state the most likely action is kept. Another action is kept if its probability is at least
+    `least_probability` and the player's reach of it is at least `least_reach`.
     """
     weights = []
     for player in (0, 1):
@@ -64,8 +64,8 @@ def tables_of_weights(form: SequenceForm, weights: Sequence[np.ndarray]) -> list
 def write_tables(file: str | os.PathLike, form: SequenceForm, tables: Sequence[np.ndarray], **facts) -> dict:
     """Writes policy tables of both players to a small file, atomically.
 
-    facts: what else to record. The values and the exploitability that are recorded are those of the rounded policies.
-    Returns what was recorded.
+    facts: further properties to record. The recorded values and exploitability are those of the rounded policies.
+    Returns all recorded properties.
     """
     weights = compressed_weights(form, tables)
     found = exploitability(form, tables_of_weights(form, weights))
@@ -86,7 +86,7 @@ def write_tables(file: str | os.PathLike, form: SequenceForm, tables: Sequence[n
 
 
 def read_tables(file: str | os.PathLike, form: SequenceForm) -> tuple[list[np.ndarray], dict]:
-    """The policy tables in a file and what was recorded with them; ValueError if it is not what was written."""
+    """The policy tables in a file and their recorded properties; raises a ValueError if the file is not intact."""
     line, _, body = pathlib.Path(file).read_bytes().partition(b"\n")
     try:
         head = json.loads(line)

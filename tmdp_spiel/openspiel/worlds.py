@@ -1,10 +1,11 @@
 """Exact best responses against an opponent with a small support, in any two-player OpenSpiel game.
 
-At every own information state the set of *worlds* is carried: the histories that chance and the opponent's policy can
-have led to, given the own actions, each with its probability. An own action expands every world to the next own states,
-which divide the worlds among them. The value of a state is the best action's sum over its worlds, so no tree of the
-opponent is needed, and nothing that the opponent never plays is visited. The cost is the own tree times the worlds of a
-state: small for deterministic agents, and for search bots with a fixed seed.
+Every information state of the responding player has a set of *worlds*: the histories to which chance and the opponent's
+policy can have led, given the player's actions, each with its probability. An action of the player expands every world
+to the player's next states, which divide the worlds among them. The value of a state is the sum over its worlds for the
+best action. So no tree of the opponent is needed, and histories that the opponent never plays are not visited. The cost
+is the size of the player's tree times the number of worlds per state. It is small for deterministic agents, and for
+search bots with a fixed seed.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _CHANCE = int(pyspiel.PlayerId.CHANCE)
 _DESCENTS = 10
 _SURELY = 100 * _DESCENTS  # the endings that a random descent shows, by max_worlds, from which nothing is tried
 
-# Own states by string and legal actions: the best action, and the own states that can follow it.
+# The player's states by string and legal actions: the best action, and the player's states that can follow it.
 _Plan = dict[tuple[str, tuple[int, ...]], tuple[int, "_Plan"]]
 
 
@@ -36,8 +37,8 @@ class WorldResponse:
     """An exact best response.
 
     value:   in the game's utilities
-    actions: the best action at each own information state that it can reach, by the state's string
-    policy:  the same as an OpenSpiel policy; it tells own histories apart where the game's strings forget
+    actions: the best action at each information state that it can reach, by the state's string
+    policy:  the same as an OpenSpiel policy, which distinguishes the player's histories even if the strings forget
     worlds:  the number of histories that were visited
     """
 
@@ -48,7 +49,7 @@ class WorldResponse:
 
 
 class WorldPolicy(policy_lib.Policy):
-    """A best response by worlds; uniform where it does not go itself."""
+    """A best response by worlds; uniform at states that it does not reach."""
 
     depends_on_history = True
 
@@ -75,10 +76,10 @@ class WorldPolicy(policy_lib.Policy):
 def best_response_by_worlds(
     game, player: int, opponent, *, max_worlds: int = MAX_WORLDS, max_seconds: float | None = None
 ) -> WorldResponse:
-    """The best response of `player` against a fixed opponent, exactly, by sets of worlds.
+    """The exact best response of `player` against a fixed opponent, by sets of worlds.
 
-    States are own histories and strings, so that recall is perfect. Where the game's strings forget, `actions` has the
-    action of one of the states that share a string.
+    States are identified by the player's history and the string, so that recall is perfect. If the game's strings
+    forget, `actions` has the action of one of the states that share a string.
 
     Args:
         game: anything that load_game takes, with two players.
@@ -119,9 +120,9 @@ class _Search:
         self.worlds = 0
 
     def probe(self) -> None:
-        """Refuses at once what random descents show to be too large.
+        """Raises an error at once if random descents show that there are too many histories.
 
-        The product of the numbers of moves on a random path has as its mean the number of endings (Knuth, 1975). So by
+        The product of the numbers of moves on a random path has the number of endings as its mean (Knuth, 1975). So by
         Markov's inequality it is above c times their number with probability at most 1 / c.
         """
         rng = random.Random(0)
@@ -156,7 +157,7 @@ class _Search:
             )
 
     def after(self, worlds: list[tuple[pyspiel.State, float]]) -> tuple[float, _Plan]:
-        """The best value and plan from worlds right after an own action (or at the start)."""
+        """The best value and plan from the worlds right after an action of the player (or at the start)."""
         value = 0.0
         states: dict[tuple[str, tuple[int, ...]], list[tuple[pyspiel.State, float]]] = {}
         waiting = list(worlds)

@@ -1,1 +1,1 @@
-"""The best plan by estimates and bounds: by full passes over the tree, and incrementally."""
+"""Finds the best plan for given estimates and bounds, by full passes over the tree or incrementally."""

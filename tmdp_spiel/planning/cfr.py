@@ -1,18 +1,24 @@
 """Counterfactual regret minimisation over a sequence form, for both players.
 
-CFR+ (Tammelin 2014), predictive CFR+ (Farina, Kroer and Sandholm 2021) and discounted CFR (Brown and Sandholm 2019),
-with alternating updates. One iteration of a player is a gradient, a pass bottom-up that updates the regrets, and a pass
-top-down that computes the reach of the new policy and adds the old one to the average. CFR+ gives, iteration by
-iteration, the policies of OpenSpiel's CFRPlusSolver.
+CFR+ (Tammelin 2014), predictive CFR+ (Farina, Kroer and Sandholm 2021), discounted CFR (Brown and Sandholm 2019) and
+predictive discounted CFR+ (Xu and others 2024), with alternating updates. One iteration of a player is a gradient, a
+bottom-up pass that updates the regrets, and a top-down pass that computes the reach of the new policy and adds the old
+one to the average. In every iteration, CFR+ gives the same policies as OpenSpiel's CFRPlusSolver.
+
+The average can also be kept in blocks of iterations. The mixture of the blocks that is exploited least (`mixture`) is
+often a better policy than the average of all of them.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
+from collections.abc import Callable
 
 import numba
 import numpy as np
 
+from tmdp_spiel.planning.mixture import Mixture, SparseReach, least_exploitable, mixed_reach
 from tmdp_spiel.trees.sequence_form import (
     Exploitability,
     Levels,
@@ -23,11 +29,11 @@ from tmdp_spiel.trees.sequence_form import (
 
 @dataclasses.dataclass(frozen=True)
 class Variant:
-    """How regrets are updated and policies averaged in iteration t.
+    """How regrets are updated and policies are averaged in iteration t.
 
-    R <- R d + r with d = t^a / (t^a + 1) for the exponent a of the sign of R (None: d = 1), at least 0 if `floored`;
-    the next policy is in proportion to the positive part of R, or of R + r if `predictive`. The policy of iteration t
-    has the weight t^averaging in the average.
+    R <- R d + r with d = t^a / (t^a + 1), where the exponent a depends on the sign of R (None: d = 1). If `floored`, R
+    is kept at 0 or above. The next policy is proportional to the positive part of R, or of R + r if `predictive`. The
+    policy of iteration t has the weight t^averaging in the average.
     """
 
     averaging: float
@@ -49,6 +55,7 @@ VARIANTS = {
     "cfr+": Variant(averaging=1.0),
     "pcfr+": Variant(averaging=2.0, predictive=True),
     "dcfr": Variant(averaging=2.0, floored=False, discount_positive=1.5, discount_negative=0.0),
+    "pdcfr+": Variant(averaging=5.0, predictive=True, discount_positive=2.3),
 }
 
 
@@ -57,17 +64,23 @@ class CFRSolver:
 
     variant: "cfr+", "pcfr+" or "dcfr"
     dtype:   of regrets and of the average; np.float32 halves the memory of large games
+    block:   how many iterations are averaged into one of the blocks that `mixed_policies` mixes; None: no blocks
     """
 
-    def __init__(self, form: SequenceForm, variant: str = "cfr+", dtype: type = np.float64):
+    def __init__(
+        self, form: SequenceForm, variant: str = "cfr+", dtype: type = np.float64, *, block: int | None = None
+    ):
         if variant not in VARIANTS:
             raise ValueError(f"variant must be one of {', '.join(VARIANTS)}, not {variant!r}")
-        self.form, self.variant, self.iteration = form, variant, 0
+        if block is not None and block < 1:
+            raise ValueError(f"a block must have at least 1 iteration, not {block}")
+        self.form, self.variant, self.block, self.iteration = form, variant, block, 0
         self._rule = VARIANTS[variant]
         sizes = [tree.num_sequences for tree in form.trees]
         self._regrets: list[np.ndarray] = [np.zeros(size, dtype) for size in sizes]
         self._matched = [np.zeros(size, dtype) for size in sizes] if self._rule.predictive else self._regrets
-        self._total_reach: list[np.ndarray] = [np.zeros(size, dtype) for size in sizes]
+        self._total_reach: list[np.ndarray] = [np.zeros(size, dtype) for size in sizes]  # since the last whole block
+        self._blocks: tuple[list[SparseReach], list[SparseReach]] = ([], [])  # the totals of the whole blocks
         self._reach = [np.zeros(size + 1) for size in sizes]
         self._gradient = np.empty(max(sizes) + 1)
         self._values = np.empty(max(tree.num_states for tree in form.trees))
@@ -80,7 +93,7 @@ class CFRSolver:
             )
 
     def iterate(self) -> None:
-        """One iteration: each player in turn answers the other's current policy."""
+        """One iteration: each player in turn updates its regrets against the other's current policy."""
         self.iteration += 1
         rule, weight = self._rule, float(self.iteration) ** self._rule.averaging
         positive, negative = rule.discounts(self.iteration)
@@ -93,6 +106,9 @@ class CFRSolver:
                 levels, gradient, self._values, regrets, matched, positive, negative, rule.floored, rule.predictive
             )
             _match_regrets(levels, matched, weight, self._reach[player], self._total_reach[player])
+            if self.block is not None and self.iteration % self.block == 0:
+                self._blocks[player].append(SparseReach.of(self._total_reach[player]))
+                self._total_reach[player].fill(0.0)
 
     def current_reach(self, player: int) -> np.ndarray:
         """The own reach of the current policy, the root last."""
@@ -100,30 +116,82 @@ class CFRSolver:
 
     def average_policy(self, player: int) -> np.ndarray:
         """The average of the policies so far as a policy table."""
-        return self.form.policy(player, self._total_reach[player])
+        total = self._total_reach[player]
+        if self._blocks[player]:
+            total = total.astype(np.float64)
+            for block in self._blocks[player]:
+                total[block.sequences] += block.reach
+        return self.form.policy(player, total)
 
     def average_reach(self, player: int) -> np.ndarray:
         """The own reach of the average of the policies so far, the root last."""
         return self.form.reach(player, self.average_policy(player))
 
+    def block_reaches(self, player: int) -> list[SparseReach]:
+        """The average of each block of iterations; the last block may be incomplete."""
+        if self.block is None:
+            raise ValueError("the solver was not asked to keep blocks")
+        totals = list(self._blocks[player])
+        if self.iteration % self.block:
+            totals.append(SparseReach.of(self._total_reach[player]))
+        ends = [min((k + 1) * self.block, self.iteration) for k in range(len(totals))]
+        return [
+            SparseReach(total.sequences, total.reach / self._weight_of(k * self.block, end))
+            for k, (total, end) in enumerate(zip(totals, ends))
+        ]
+
+    def _weight_of(self, start: int, end: int) -> float:
+        """The weight that the iterations after `start`, up to `end`, have in the average."""
+        return float((np.arange(start + 1, end + 1) ** self._rule.averaging).sum())
+
+    def mixed_policies(
+        self, report: Callable[[int, int, Mixture], None] | None = None, **how
+    ) -> tuple[list[np.ndarray], list[float]]:
+        """The mixtures of the blocks that best responses win least against, as policy tables, and those winnings.
+
+        report: called with the player, the number of best responses so far, and the best Mixture of them. how: further
+        arguments of `least_exploitable`.
+        """
+        tables, losses = [], []
+        for player in (0, 1):
+            blocks = self.block_reaches(player)
+            told = report and functools.partial(report, player)
+            best = least_exploitable(self.form, player, blocks, report=told, **how)
+            tables.append(self.form.policy(player, mixed_reach(self.form, player, blocks, best.weights)[:-1]))
+            losses.append(best.loss)
+        return tables, losses
+
     def exploitability(self) -> Exploitability:
-        """Of the average policies, exactly."""
+        """The exact exploitability of the average policies."""
         return exploitability_of_reaches(self.form, [self.average_reach(player) for player in (0, 1)])
 
     def state_dict(self) -> dict[str, np.ndarray]:
-        """What a solver of the same game resumes identically from."""
-        state = {"iteration": np.array(self.iteration), "variant": np.array(self.variant)}
+        """The state from which another solver of the same game resumes identically."""
+        state = {
+            "iteration": np.array(self.iteration),
+            "variant": np.array(self.variant),
+            "block": np.array(self.block or 0),
+        }
         for player in (0, 1):
             state[f"regrets_{player}"] = self._regrets[player]
             state[f"total_reach_{player}"] = self._total_reach[player]
             if self._rule.predictive:
                 state[f"matched_{player}"] = self._matched[player]
+            for k, block in enumerate(self._blocks[player]):
+                state[f"block_{player}_{k}_sequences"], state[f"block_{player}_{k}_reach"] = (
+                    block.sequences,
+                    block.reach,
+                )
         return state
 
     def load_state_dict(self, state) -> None:
-        """Resumes from what state_dict gave."""
+        """Resumes from a state that state_dict returned."""
         if str(state["variant"]) != self.variant:
-            raise ValueError(f"the checkpoint is of {state['variant']}, this solver of {self.variant}")
+            raise ValueError(f"the checkpoint is of {state['variant']}, but this solver runs {self.variant}")
+        if int(state["block"]) != (self.block or 0):
+            raise ValueError(
+                f"the checkpoint has blocks of {state['block']} iterations, but this solver of {self.block}"
+            )
         for player in (0, 1):
             self._regrets[player][:] = state[f"regrets_{player}"]
             if self._rule.predictive:
@@ -131,6 +199,10 @@ class CFRSolver:
         self._match_regrets()
         for player in (0, 1):
             self._total_reach[player][:] = state[f"total_reach_{player}"]
+            self._blocks[player][:] = [
+                SparseReach(state[f"block_{player}_{k}_sequences"], state[f"block_{player}_{k}_reach"])
+                for k in range(int(state["iteration"]) // self.block if self.block else 0)
+            ]
         self.iteration = int(state["iteration"])
 
 

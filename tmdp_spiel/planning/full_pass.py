@@ -1,16 +1,16 @@
-"""Exact plans from estimates, by plain passes over the whole tree.
+"""Exact plans from estimates, by passes over the whole tree.
 
-Every estimate used here is a sum over what a policy can end on, so an empirically best policy is a bottom-up maximum.
-With V its value and V(s), Q(j) those of its states and sequences,
+Every estimate used here is a sum over the sequences on which a policy can end, so an empirically best policy is a
+bottom-up maximum. With V its value and V(s), Q(j) the values of its states and sequences,
 
     d(j) = weight(s) * (V(s) - Q(j)) >= 0,   loss(j) = sum of d over the path to j,
 
-V - loss(j) is the best estimate among the policies that play j: the empirically best policy with that path forced.
-The width of a policy depends on its least-played ending and decreases with plays, hence
+V - loss(j) is the best estimate among the policies that play j: that of the empirically best policy with the path to j
+forced. The width of a policy depends on its least-played ending and decreases with plays, hence
 
     max over pi of V-hat(pi) + beta(n(pi)) = max over ending sequences j of V - loss(j) + lambda * width(n(j)).
 
-These passes cost time proportional to the tree. `kinetic` gets the same answers from what has changed.
+These passes take time proportional to the tree. `kinetic` computes the same answers from what has changed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE
 
 # What the passes work on. local_loss: float64[J] d(j);  loss: float64[J] loss(j);  the others one entry per state:
 # value: V(s);  reach: empirical probability of s by its own path;  plan: the empirically best plan;  on_plan: whether
-# it reaches s;  subtree, off_path: its cheapest deviation at or below s, and off the path to s;  *_where: that sequence
+# it reaches s;  subtree, off_path: its cheapest deviation at or below s, and off the path to s;  *_where: the sequence
 Workspace = collections.namedtuple(
     "Workspace",
     [
@@ -61,7 +61,7 @@ def new_workspace(num_states: int, num_sequences: int) -> Workspace:
 
 @kernel
 def width(plays, optimistic):
-    """n^(-1/2), the width of a policy with that many plays in units of lambda; infinite for n = 0, or as for n = 1."""
+    """n^(-1/2), the width of a policy after n plays in units of lambda; for n = 0 infinite, or as for n = 1."""
     if plays > 0:
         return 1.0 / np.sqrt(plays)
     return 1.0 if optimistic else np.inf
@@ -181,7 +181,7 @@ def best_action(links, local_loss, state, seed, time):
 
 @kernel
 def best_plan(links, work, forced, seed, time, plan, reached):
-    """Fills the empirically best plan, with what is forced, at the states it can reach; lists them, parents first."""
+    """Writes the empirically best plan, with the forced actions, at the states that it can reach, and lists these."""
     number, at = traversal.list_children(links, traversal.root(links), reached, 0), 0
     while at < number:
         state = reached[at]
@@ -211,7 +211,7 @@ def _mark_reached(links, work):
 
 @kernel
 def _cheaper_child(links, work, sequence, but, least, where):
-    """The cheapest deviation below the child states of a sequence, all but one; (least, where) if none is cheaper."""
+    """The cheapest deviation below the child states of a sequence except one; (least, where) if none is cheaper."""
     child, end = traversal.children(links, sequence)
     while child != end:
         if child != but and work.subtree[child] < least:
@@ -247,7 +247,7 @@ def _cheapest_off_path(links, work, state):
 
 @tree_pass
 def runner_up(links, work, plays, only, lam, optimistic, seed, time):
-    """What to force for the best upper bound among the policies that differ from the best plan in what they reach.
+    """What to force for the best upper bound among the policies that differ from the best plan at states they reach.
 
     Theorem 5 of docs/theory.md. The plan is work.plan, the empirically best one at every state. A different policy
     either (1) ends on a j that the plan cannot end on, where the path to j alone is forced, or (2) its least-played

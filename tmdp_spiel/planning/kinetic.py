@@ -1,6 +1,6 @@
 """The exact plans of `full_pass` for the counts estimate, recomputing only what has changed.
 
-Playing a policy changes the counts of the sequences that it can reach, nothing else. Every state therefore keeps
+Playing a policy changes only the counts of the sequences that it can reach. So every state stores
 
     VALUE   W(s), the best estimate below it;
     LOSS    the loss, within its subtree, of its *lead*: the ending with the largest lambda * width - loss;
@@ -9,8 +9,8 @@ Playing a policy changes the counts of the sequences that it can reach, nothing 
     TIED    how many endings of the subtree share the lead's loss and width.
 
 Two candidates (loss, width) cross where the difference of losses is lambda times the difference of widths, and lambda_t
-only grows: a kinetic tournament. After an episode the states that the played policy reaches are refreshed, children
-first, and before a plan those whose lead has expired. The result is that of a plain pass, not an approximation of it.
+never decreases. So this is a kinetic tournament. After an episode, the states that the played policy reaches are
+refreshed, children first; before a plan, those whose lead has expired. The result equals that of a full pass exactly.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE
 VALUE, LOSS, WIDTH, EXPIRY, TIED = range(5)
 
 # plays: int32[J] n(j);  totals: float64[J] R(j);  nodes: float64[S, 5] as above;
-# sole_best: int16[S] the only empirically best action, or -1 if several tie;  sequence_value: scratch, one per action
+# sole_best: int16[S] the unique empirically best action, or -1 if several tie;  sequence_value: scratch, one per action
 Estimates = collections.namedtuple("Estimates", ["plays", "totals", "nodes", "sole_best", "sequence_value"])
 
 # Scratch for the second plan, by position in the list of states that the first plan reaches.
-# first_position: where the child states of the state at that position begin, which stand together;
+# first_position: where the child states of the state at that position begin, which are contiguous;
 # subtree, off_path: the cheapest deviation from the plan at or below the state, and off the path to it;
 # *_where: the sequence that deviates
 Deviations = collections.namedtuple(
@@ -92,8 +92,8 @@ def sequence_values(links, estimates, state):
 def challenge(lead, loss, wide, tied, lam):
     """The lead (loss, width, expiry, tied) after a candidate has challenged it.
 
-    Expiry falls to where the loser would overtake the winner. Keeping the smallest of all such crossings is safe: up to
-    it, each loser stays below the one that beat it.
+    The expiry is lowered to the lambda at which the loser would overtake the winner. The smallest of all these
+    crossings is safe: until then, every loser stays below the candidate that beat it.
     """
     lead_loss, lead_wide, expiry, lead_tied = lead
     if loss == lead_loss and wide == lead_wide:
@@ -269,7 +269,7 @@ def _challenge_runner_up(lead, number, loss, wide, tied, lam, seed, time):
 
 @kernel
 def _lead_beside(links, estimates, state, played, best, lead, lam, optimistic, seed, time):
-    """The lead after all that the other actions of a state lead to; estimates.sequence_value is that of the state."""
+    """The lead after the endings of all other actions of a state; estimates.sequence_value is that of the state."""
     first = links.first_sequence[state]
     for j in range(first, links.first_sequence[state + 1]):
         if j == played:

@@ -1,10 +1,10 @@
-"""The policy of the largest lower confidence bound, V-hat(pi) - lambda / sqrt(n(pi)).
+"""The policy with the largest lower confidence bound, V-hat(pi) - lambda / sqrt(n(pi)).
 
-n(pi) is the plays of the least-played ending of pi. For a number m, let W(m) be the best estimate of the policies with
-n(pi) >= m: a bottom-up maximum over the sequences with n(j) >= m alone, as whoever played j played all before it. Then
-the largest lower bound is the largest W(m) - lambda / sqrt(m). Here m is a power of two, which gives away less than a
-factor sqrt(2) of a width. We go from the largest m downwards, until no smaller one can be better: what is played often
-is a small part of a large tree.
+n(pi) is the number of plays of the least-played ending of pi. For a number m, let W(m) be the best estimate of the
+policies with n(pi) >= m. It is a bottom-up maximum over the sequences with n(j) >= m, because a policy that plays j
+also plays all sequences before it. Then the largest lower bound is the largest W(m) - lambda / sqrt(m). Here m is a
+power of two, which loses less than a factor sqrt(2) of a width. The search goes from the largest m downwards, until no
+smaller one can be better: only a small part of a large tree is played often.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE
 
 @numba.njit(cache=True)
 def largest_lower_bound(links, plays, totals, best_estimate, lam):
-    """(the bound, the plan), -1 where the plan does not lead; the bound is -inf if no policy was played throughout.
+    """(the bound, the plan), with -1 at states that the plan does not reach; the bound is -inf if there is no policy.
 
     best_estimate: the largest V-hat of all policies.
     """
@@ -39,7 +39,7 @@ def largest_lower_bound(links, plays, totals, best_estimate, lam):
 
 @tree_pass
 def _best_of_often_played(links, plays, totals, m, plan, order, values):
-    """W(m), -inf if there is no such policy; sets the plan at the states that sequences played so often lead to.
+    """W(m), or -inf if there is no such policy; sets the plan at the states after sequences with at least m plays.
 
     order, values: scratch, one entry per state.
     """

@@ -1,1 +1,1 @@
-"""Tree MDPs: what a learner may know of one, what is true of it, and traversals of both."""
+"""Trees of information states (what a learner may know), Tree MDPs (the true probabilities), and traversals of both."""

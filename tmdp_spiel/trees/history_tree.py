@@ -1,7 +1,7 @@
-"""All histories of a game by its rules: who is to act where, the probabilities of chance, and the returns of the ends.
+"""All histories of a game by its rules: who is to act, the probabilities of chance, and the returns of the ends.
 
-Beside an InfostateTree, which has what one player can tell apart, this is what is known of an episode once it has
-ended and everything may be looked at. Nothing in it depends on how anybody plays.
+An InfostateTree contains what one player can distinguish. A history tree contains everything that is known about an
+episode after it has ended and all hidden information is revealed. It does not depend on how anybody plays.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ import numpy as np
 
 CHANCE, OTHER, OWN, END = range(4)
 
-# What compiled kernels see. Histories are numbered such that parents come before children and, among histories with as
-# many own decisions before them, those at which the player is to act come last.
-# kind: int8[N], of the above;  first_move: int32[N + 1];  child: int32[N - 1], the histories after the moves of a
-# history, moves first_move[h] .. first_move[h + 1];  action: int32[N], of the game, the last one;
-# slot: int32[N], of an own node its state, of another player's node the first of its answers' numbers;
-# move: int32[N], after an own move the own sequence, after another player's move the number of that answer;
-# chance: float64[N], the probability of the last move if it was chance's, otherwise 1;  value: float64[N], return of an
-# end in [0, 1], otherwise 0;
-# own_first, own_end: int32[D], the own nodes with that many own decisions before them;  first_state: int32[D + 1], the
-# own states likewise;  first_answer: int32[I + 1], the answers of each state of the other players
+# What compiled kernels see. Histories are numbered such that parents come before children. Among histories after the
+# same number of decisions of the player, those at which the player is to act come last.
+# kind: int8[N], one of the above;  first_move: int32[N + 1];  child: int32[N - 1], the histories after the moves of a
+# history, moves first_move[h] .. first_move[h + 1];  action: int32[N], the game's last action;
+# slot: int32[N], the state of a node of the player, the first answer's number of a node of another player;
+# move: int32[N], the sequence after a move of the player, the answer's number after a move of another player;
+# chance: float64[N], the probability of the last move if it was chance's, otherwise 1;  value: float64[N], the return
+# of an end in [0, 1], otherwise 0;
+# own_first, own_end: int32[D], the player's nodes at depth d, after d decisions of the player;  first_state:
+# int32[D + 1], the player's states likewise;  first_answer: int32[I + 1], the answers of each state of the others
 Histories = collections.namedtuple(
     "Histories",
     [
@@ -55,11 +55,11 @@ class HistoryTree:
 
     @functools.cached_property
     def longest(self) -> int:
-        """The most histories that an episode goes through, the empty one included."""
+        """The largest number of histories in one episode, the empty one included."""
         return int(_longest(self.histories))
 
     def nodes_of(self, actions: Sequence[int]) -> np.ndarray:
-        """The histories of an episode, given by its actions; an error if it is none by the rules."""
+        """The histories of an episode, given by its actions; raises an error if the rules do not allow it."""
         nodes = _nodes_of(self.histories, np.array(actions, np.int64))
         if len(nodes) <= len(actions) or self.histories.kind[nodes[-1]] != END:
             raise ValueError(f"{list(actions)} is not an episode by the rules of {self.tree.game_string or 'the game'}")
@@ -80,7 +80,7 @@ def _longest(histories):
 
 @numba.njit(cache=True)
 def _nodes_of(histories, actions):
-    """As far as they are found."""
+    """The histories of an episode, up to the first action that the rules do not allow."""
     nodes = np.zeros(len(actions) + 1, np.int32)
     for k in range(len(actions)):
         for at in range(histories.first_move[nodes[k]], histories.first_move[nodes[k] + 1]):
@@ -92,7 +92,7 @@ def _nodes_of(histories, actions):
 
 
 def arranged(tree, kind, parent, action, slot, move, chance, value, first_answer) -> HistoryTree:
-    """Numbers histories as kernels need them; they come in any order with parents first, the first without a parent."""
+    """Numbers histories as kernels need them. They are given with parents first; the first one has no parent."""
     kind, parent = np.array(kind, np.int8), np.array(parent, np.int64)
     number = len(kind)
     depth, decisions = np.zeros(number, np.int64), np.zeros(number, np.int64)
@@ -118,7 +118,7 @@ def arranged(tree, kind, parent, action, slot, move, chance, value, first_answer
         Histories(
             kind=kind[order],
             first_move=np.cumsum(first_move, dtype=np.int32),
-            # The sequences of a state, and the answers of another player's, stay in their order.
+            # The sequences of a state, and the answers at a state of another player, keep their order.
             child=(1 + np.lexsort((np.array(move)[order][1:], above))).astype(np.int32),
             action=np.array(action, np.int32)[order],
             slot=np.array(slot, np.int32)[order],
@@ -134,7 +134,7 @@ def arranged(tree, kind, parent, action, slot, move, chance, value, first_answer
 
 
 def _states_by_depth(tree, most: int) -> np.ndarray:
-    """Where the own states with 0, 1, ... own decisions before them begin; level order has them one after the other."""
+    """Where the player's states after 0, 1, ... decisions begin; in level order they follow one another."""
     depths = np.zeros(tree.num_states, np.int64)
     state_of = np.repeat(np.arange(tree.num_states), np.diff(tree.first_sequence))
     for state in range(int(tree.first_child[0]), tree.num_states):

@@ -1,10 +1,10 @@
-"""What a learner may know: one player's information states and how they follow each other.
+"""What a learner may know: one player's information states and which can follow which.
 
-With perfect recall and the other players fixed, the information states of one player form a tree: every state is
-reached by exactly one own history. A *sequence* is a state and an action taken there; the *root* sequence is "nothing
-done yet". States and sequences are numbered in level order (parents before children, the children of a sequence and
-the sequences of a state contiguous), so a loop upwards over the numbers is a top-down pass, a loop downwards a
-bottom-up pass, and no child lists are stored.
+With perfect recall, the information states of one player form a tree: every state is reached by exactly one history of
+this player. A *sequence* is a state and an action taken there; the *root* is the empty sequence. States and sequences
+are numbered in level order: parents come before children, and the children of a sequence and the sequences of a state
+are contiguous. So a loop over increasing numbers is a top-down pass, a loop over decreasing numbers is a bottom-up
+pass, and no child lists are stored.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ HISTORY_MARK = "\naction "  # between a string and the action taken there, where
 Links = collections.namedtuple("Links", ["first_sequence", "first_child", "parent", "can_end"])
 
 
-# How large arrays have to be that hold something for every state, for every own sequence, for every sequence and the
-# root, for every decision of an episode, and for every child of a sequence; a lazy tree has room to spare
+# Sizes of arrays with one entry per state, per sequence without the root, per sequence with the root, per decision of
+# an episode, and per child of a sequence. In a lazy tree they include spare capacity.
 Capacity = collections.namedtuple("Capacity", ["states", "sequences", "with_root", "decisions", "children"])
 
 
 def string_with_actions(string: str, legal: Iterable[int]) -> str:
-    """Tells states apart that share a string but not their legal actions, which a player always knows."""
+    """A string that differs between states with the same string but different legal actions, which a player knows."""
     return f"{string}\nlegal actions: {' '.join(map(str, legal))}"
 
 
@@ -55,10 +55,11 @@ class InfostateTree:
     can_end:        bool [J]      an episode can end right after j
 
     root_can_end says whether an episode can end before the player has acted at all. num_terminals counts terminal
-    states as pairs (last own sequence, return); num_merged_terminals as the paper does, as pairs (last own sequence,
-    what the others did after it), whatever they hold. names maps states to information-state strings and back.
-    least_return, most_return: float64[J], between which the return of an episode that ends on j lies by the rules, on
-    the [0, 1] scale; None if only that scale is known. They may be given as functions, called when they are needed.
+    states as pairs (last sequence of the player, return). num_merged_terminals counts them as the paper does, as pairs
+    (last sequence of the player, what the others did after it), whatever cards they hold. names maps states to
+    information-state strings and back. least_return, most_return: float64[J], bounds by the rules on the return of an
+    episode that ends on j, on the [0, 1] scale; None if no bounds but 0 and 1 are known. They may also be functions,
+    which are called when the bounds are needed.
     """
 
     _ARRAYS = ("first_sequence", "first_child", "parent", "action", "can_end")
@@ -171,9 +172,9 @@ class InfostateTree:
 
     @property
     def return_range(self) -> tuple[np.ndarray, np.ndarray]:
-        """Per sequence: the least and the most that an episode which ends on it can return; 0 and 1 if not known.
+        """Per sequence: the smallest and largest return of an episode that ends on it; 0 and 1 if not known.
 
-        Always read-only: for arrays of two types, what uses them would be compiled twice.
+        The arrays are always read-only, because numba would compile kernels once more for writable ones.
         """
         least = np.zeros(self.num_sequences) if self.least_return is None else self.least_return.view()
         most = np.ones(self.num_sequences) if self.most_return is None else self.most_return.view()
@@ -186,22 +187,22 @@ class InfostateTree:
 
     @property
     def num_sequences(self) -> int:
-        """Own sequences, the root not counted."""
+        """The number of sequences, not counting the root."""
         return len(self.can_end)
 
     @property
     def root(self) -> int:
-        """The number of the root sequence, on which episodes end before any own decision."""
+        """The number of the root sequence, on which episodes end that the player never acts in."""
         return self.num_sequences
 
     @property
     def sequence_end(self) -> int:
-        """One more than the largest own sequence: how many entries a mixed plan has."""
+        """One more than the largest sequence other than the root: the number of entries of a mixed plan."""
         return self.num_sequences
 
     @functools.cached_property
     def capacity(self) -> Capacity:
-        """How large the arrays of a learner have to be."""
+        """The sizes of a learner's arrays."""
         children = max(int(np.diff(self.first_child).max(initial=0)), int(self.first_child[0]))
         return Capacity(self.num_states, self.num_sequences, self.num_sequences + 1, self.horizon, children)
 
@@ -211,7 +212,7 @@ class InfostateTree:
 
     @property
     def utility_scale(self) -> UtilityScale:
-        """What converts between utilities and returns in [0, 1], also in compiled code."""
+        """Converts between utilities and returns in [0, 1], also in compiled code."""
         return UtilityScale(self.min_utility, self.utility_range)
 
     def to_utility(self, value: Amount) -> Amount:
@@ -219,15 +220,15 @@ class InfostateTree:
         return self.utility_scale.to_utility(value)
 
     def to_utility_difference(self, difference: Amount) -> Amount:
-        """The difference of two utilities whose returns in [0, 1] differ by so much, such as a regret."""
+        """Converts a difference of returns in [0, 1], such as a regret, to utility units."""
         return self.utility_range * difference
 
     def to_return_difference(self, difference: Amount) -> Amount:
-        """The difference of two returns in [0, 1] whose utilities differ by so much."""
+        """Converts a difference of utilities to the [0, 1] scale of returns."""
         return difference / self.utility_range
 
     def to_return(self, utility: float) -> float:
-        """The return in [0, 1] of an episode that brought a utility."""
+        """The return in [0, 1] of an episode with this utility."""
         value = self.utility_scale.to_return(utility)
         if not -_ROUNDING <= value <= 1 + _ROUNDING:
             raise ValueError(
@@ -243,7 +244,7 @@ class InfostateTree:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """A hash of the arrays and facts of the tree."""
+        """A hash of the arrays and attributes of the tree."""
         return storage.fingerprint(*(getattr(self, name) for name in (*self._ARRAYS, *self._FACTS)))
 
     @functools.cached_property
@@ -252,14 +253,14 @@ class InfostateTree:
 
     @functools.cached_property
     def horizon(self) -> int:
-        """The largest number of own decisions in one episode."""
+        """The largest number of decisions of the player in one episode."""
         return int(tree_shape.horizon(self.links))
 
     @functools.cached_property
     def log_num_policies(self) -> float:
         """ln of the number of reduced policies, N(s) = sum over a of the product over children c of N(c).
 
-        Policies that differ only at states which they never reach count once.
+        Policies that differ only at states that they never reach count once.
         """
         return float(tree_shape.log_num_reduced_policies(self.links))
 
@@ -278,14 +279,14 @@ class InfostateTree:
 
     @functools.cached_property
     def max_ending_sequences(self) -> int:
-        """The most sequences that one policy can end on: k(s) = max over a of [a can end] + sum over children k(c)."""
+        """The most sequences on which one policy can end: k(s) = max over a of [a can end] + sum over children k(c)."""
         return int(tree_shape.max_ending_sequences(self.links)) + self.root_can_end
 
     def state_string(self, state: int) -> str:
         """The information-state string of a state.
 
-        If other states share it, because the game's strings forget, it comes after those of the states before it, each
-        with the action that was taken there.
+        If other states have the same string, because the game's strings forget, it is preceded by the strings of the
+        states before it, each with the action taken there.
         """
         if not 0 <= state < self.num_states:
             raise IndexError(f"state {state} is not one of 0 .. {self.num_states - 1}")
@@ -301,7 +302,7 @@ class InfostateTree:
         return string
 
     def state_index(self, string: str) -> int:
-        """The state that state_string gives this string."""
+        """The state for which state_string returns this string."""
         names = self._named()
         if self.strings_forget:
             state = self._states_by_string().get(string)
@@ -316,7 +317,7 @@ class InfostateTree:
         return known
 
     def state_after(self, sequence: int, string: str) -> int | None:
-        """The state with this string of the game, ambiguous or not, that follows a sequence; None if there is none."""
+        """The state after a sequence that has this string in the game, ambiguous or not; None if there is none."""
         names = self._named()
         if not self.strings_forget:
             try:
@@ -331,12 +332,12 @@ class InfostateTree:
         return {(int(self.parent[state]), self.names.string(state)): state for state in range(self.num_states)}
 
     def state_of(self, sequence: int) -> int:
-        """The state of an own sequence."""
+        """The state of a sequence other than the root."""
         return int(np.searchsorted(self.first_sequence, sequence, "right")) - 1
 
     @property
     def strings_forget(self) -> bool:
-        """Whether some of the game's strings are those of several states."""
+        """Whether several states share one of the game's strings."""
         return bool(getattr(self.names, "ambiguous", None))
 
     def _named(self) -> typing.Any:
@@ -345,7 +346,7 @@ class InfostateTree:
         return self.names
 
     def has_the_states_of(self, other: InfostateTree) -> bool:
-        """Whether both are trees of one player with the same states, actions and successors, so that plans fit both."""
+        """Whether both trees have the same player, states, actions and successors, so that plans fit both."""
         return self is other or (
             self.player == other.player
             and all(
@@ -359,7 +360,7 @@ class InfostateTree:
         return self.action[self.first_sequence[state] : self.first_sequence[state + 1]]
 
     def check_plan(self, plan: ArrayLike) -> np.ndarray:
-        """The plan as a clean array: one action index per state (integers) or one probability per sequence (floats)."""
+        """The plan as a checked array: an action index per state (integers) or a probability per sequence (floats)."""
         plan = np.asarray(plan)
         if plan.ndim == 1 and np.issubdtype(plan.dtype, np.integer):
             return self._check_deterministic(plan)
@@ -421,8 +422,8 @@ class InfostateTree:
     def load(cls, path: str | os.PathLike, names: typing.Any = None) -> InfostateTree:
         """Opens a saved tree, its arrays memory-mapped. names: for trees whose strings are computed, not stored.
 
-        Every file is compared with its checksum when it is first opened, and what kernels rely on is checked always.
-        It is pickled as its path, and opened again, so that processes share it.
+        Every file is compared with its checksum when it is first opened. What kernels rely on is checked every time.
+        The tree is pickled as its path and opened again from there, so that processes share the memory.
         """
         path = storage.checked_path(path).resolve()
         with storage.opening(path) as saved:

@@ -1,14 +1,14 @@
-"""An infostate tree that adds states as it is played: states are added when an episode first meets them.
+"""An infostate tree that grows: a state is added when an episode visits it for the first time.
 
-Nothing is enumerated, so states are numbered in the order of their appearance. All legal actions of a state are known
-when it is met, so its sequences are contiguous, as in any tree; what follows a sequence turns up later, so its child
-states are linked as siblings:
+Nothing is enumerated, so states are numbered in the order of their first visits. All legal actions of a state are known
+when it is added, so its sequences are contiguous, as in any tree. The child states of a sequence are added later, so
+they are linked as siblings:
 
-    first_child:  int32[J + 1]  the newest child state of sequence j, -1 if none was met
+    first_child:  int32[J + 1]  the newest child state of sequence j, -1 if it has none yet
     next_sibling: int32[S]      the next older child state of the same sequence, -1 after the oldest
 
-The root is sequence 0, whatever the capacity; own sequences are 1 .. J. A state comes after the sequence that leads to
-it, so a loop downwards over the numbers is a bottom-up pass here as well. Arrays double when they are full.
+The root is always sequence 0; the other sequences are 1 .. J. A state comes after the sequence that leads to it, so a
+loop over decreasing numbers is a bottom-up pass here as well. Arrays double in size when they are full.
 """
 
 from __future__ import annotations
@@ -46,12 +46,13 @@ _Arrays = collections.namedtuple(
 class LazyTree(InfostateTree):
     """One player's states, actions, and which state followed which action, as far as episodes have shown.
 
-    A state is told apart by the sequence before it and its string, so that recall is perfect whatever the strings
-    forget. max_states: the most states that are kept. Once there, the tree says so and grows no more: what was not met
-    before is OUTSIDE. can_end is what episodes have shown, too: that one ended, or left the tree, right after a
-    sequence. new_states: how many states an episode may add. What lies further is met another time: in the episode that
-    adds a state, moves after it are outside the tree, so that each state costs one such episode, and rarely visited
-    ones, which are most of a large tree, little memory.
+    A state is identified by its string and the sequence before it, so that recall is perfect even if the strings
+    forget. can_end also reflects only the episodes so far: whether one ended, or left the tree, right after a sequence.
+
+    max_states: the most states that are stored. When this number is reached, the tree logs a message and stops growing;
+    states that are not in it are OUTSIDE. new_states: how many states an episode may add. The moves after the last new
+    state of an episode are outside the tree, and their states are added by later episodes. So most of the rarely
+    visited states, which are most of a large tree, take no memory.
 
     first_of[state] is first_sequence[state], read fast from Python.
 
@@ -92,7 +93,7 @@ class LazyTree(InfostateTree):
         self._arrays.first_child[ROOT] = -1
 
     def _set_capacity(self, capacity: Capacity, old: _Arrays | None) -> None:
-        """Arrays of that size, with what the old ones hold."""
+        """Arrays of this size, with the contents of the old ones."""
         states, sequences = capacity.states, capacity.sequences
         self._capacity = capacity
         self._arrays = _Arrays(
@@ -112,7 +113,7 @@ class LazyTree(InfostateTree):
         self._look()
 
     def _look(self) -> None:
-        """Views that Python reads and writes fast."""
+        """Views that are fast to read and write from Python."""
         self._views = _Arrays(*(memoryview(array.data) for array in self._arrays))
         self.first_of, self._can_end = self._views.first_sequence, self._views.can_end
         self._links: LazyLinks | None = None
@@ -126,10 +127,10 @@ class LazyTree(InfostateTree):
             self._set_capacity(capacity, self._arrays)
 
     def get_or_add(self, sequence: int, string: str, legal: tuple[int, ...]) -> int:
-        """The state with this string and these legal actions that follows a sequence; added if it is new.
+        """The state after a sequence with this string and these legal actions; added if it is new.
 
-        If the same string comes with other legal actions, they belong to the string. OUTSIDE if there is no capacity
-        for it.
+        If the string has occurred with other legal actions, the legal actions become part of the string. OUTSIDE if the
+        tree is full.
         """
         state = self._numbers.get((sequence, string))
         if state is not None:
@@ -145,7 +146,7 @@ class LazyTree(InfostateTree):
         return self._add(sequence, string, legal)
 
     def find(self, sequence: int, string: str, legal: tuple[int, ...]) -> int:
-        """As get_or_add, but nothing is added: OUTSIDE if it was not met before."""
+        """As get_or_add, but nothing is added: OUTSIDE if the state is not in the tree."""
         state = self._numbers.get((sequence, string), OUTSIDE)
         if state == OUTSIDE or self._legal[state] == legal:
             return state
@@ -155,14 +156,14 @@ class LazyTree(InfostateTree):
         if not self.is_full:
             self.is_full = True
             _log.warning(
-                "the tree of %s has its %s states and grows no more; episodes that leave it are played on, at random, "
-                "and count at the maximum utility in upper bounds. More states: raise max_states",
+                "the tree of %s has reached its limit of %s states and stops growing; episodes that leave it continue "
+                "at random and count as the maximum utility in upper bounds. Raise max_states to store more states",
                 self.game_string or "the game",
                 f"{self.max_states:,}",
             )
 
     def _add(self, sequence: int, string: str, legal: tuple[int, ...]) -> int:
-        """Numbers a new state. It is linked when the links are asked for, together with others."""
+        """Numbers a new state. It is linked later, together with others, when the links are needed."""
         state, end = self._states, self._end + len(legal)
         if state >= self._capacity.states or end > self._capacity.sequences:
             self._link()
@@ -176,7 +177,7 @@ class LazyTree(InfostateTree):
         return state
 
     def _link(self) -> None:
-        """Links the states that were met since this was last done."""
+        """Links the states that were added since the last call."""
         if not self._unlinked:
             return
         first = self._states - len(self._unlinked)
@@ -195,7 +196,7 @@ class LazyTree(InfostateTree):
             self._reserve(0, 0, self._horizon, self._most_children)
 
     def _link_one(self, state: int, parent: int) -> tuple[int, int, int]:
-        """As _link_states, for one state: in plain Python, which is faster than a compiled call for so little."""
+        """As _link_states, for one state, in plain Python: for a single state this is faster than a compiled call."""
         views, legal = self._views, self._legal[state]
         views.parent[state], views.next_sibling[state] = parent, views.first_child[parent]
         views.first_child[parent] = state
@@ -206,14 +207,14 @@ class LazyTree(InfostateTree):
         return views.depth[state], views.followers[parent], len(legal)
 
     def end(self, sequence: int) -> None:
-        """An episode ended, or left the tree, right after the sequence."""
+        """Records that an episode ended, or left the tree, right after the sequence."""
         if sequence == ROOT:
             self.root_can_end = True
         self._can_end[sequence] = True
 
     @property
     def links(self) -> LazyLinks:  # type: ignore[override]
-        """The arrays as far as they are in use."""
+        """The used parts of the arrays."""
         self._link()
         if self._links is None:
             arrays, states, end = self._arrays, self._states, self._end
@@ -233,7 +234,7 @@ class LazyTree(InfostateTree):
 
     @property
     def horizon(self) -> int:
-        """The largest number of own decisions in one episode so far."""
+        """The largest number of decisions of the player in one episode so far."""
         self._link()
         return self._horizon
 
@@ -243,11 +244,11 @@ class LazyTree(InfostateTree):
         return self._max_actions
 
     def state_after(self, sequence: int, string: str) -> int | None:
-        """The state with this string that follows a sequence; None if it was not met."""
+        """The state with this string after a sequence; None if it is not in the tree."""
         return self._numbers.get((sequence, string))
 
     def state_of(self, sequence: int) -> int:
-        """The state of an own sequence."""
+        """The state of a sequence other than the root."""
         return bisect.bisect_right(self.first_of, sequence, 0, self._states + 1) - 1
 
     @property
@@ -264,12 +265,12 @@ class LazyTree(InfostateTree):
 
     @property
     def num_sequences(self) -> int:
-        """Own sequences, the root not counted: they are 1 .. num_sequences."""
+        """The number of sequences, not counting the root: they are 1 .. num_sequences."""
         return self._end - 1
 
     @property
     def num_terminals(self) -> int:  # type: ignore[override]
-        """The sequences on which episodes were seen to end."""
+        """The sequences on which episodes have ended so far."""
         return int(np.count_nonzero(self.can_end))
 
     num_merged_terminals = num_terminals
@@ -301,7 +302,7 @@ class LazyTree(InfostateTree):
         return storage.fingerprint(*self.links, self.action, self.player, self.min_utility, self.max_utility)
 
     def state_dict(self) -> dict:
-        """All that the tree is made of, in numbers, strings and arrays: what was met, in its order."""
+        """The whole tree as numbers, strings and arrays; states in the order in which they were added."""
         self._link()
         states = self._states
         facts = ("player", "min_utility", "max_utility", "max_states", "new_states", "game_string")
@@ -319,7 +320,7 @@ class LazyTree(InfostateTree):
 
     @classmethod
     def from_state_dict(cls, state: dict) -> LazyTree:
-        """The tree that state_dict() was called on; ValueError if it is not what that gives."""
+        """The tree that state_dict() was called on; raises a ValueError if the contents are invalid."""
         try:
             tree = cls(**state["facts"])
             tree._restore(state["strings"], state["parents"], state["legal"], state["actions"])
@@ -331,10 +332,10 @@ class LazyTree(InfostateTree):
             needed = Capacity(tree._states, tree._end, tree._end, tree._horizon, tree._most_children)
             for kept, need, least in zip(capacity, needed, _LEAST_CAPACITY):
                 if not (type(kept) is int and max(need, least) <= kept <= 4 * max(need, least)):
-                    raise ValueError(f"capacity {capacity} is not that of a tree of this size")
+                    raise ValueError(f"capacity {capacity} does not fit a tree of this size")
             tree._set_capacity(capacity, tree._arrays)
         except (KeyError, TypeError, AttributeError, IndexError) as error:
-            raise ValueError(f"this is not a tree that grew: {error!r}") from error
+            raise ValueError(f"this is not the state of a LazyTree: {error!r}") from error
         return tree
 
     def _restore(self, strings: list[str], parents: np.ndarray, legal: np.ndarray, actions: np.ndarray) -> None:
@@ -344,12 +345,12 @@ class LazyTree(InfostateTree):
         for string, parent, number, end in zip(strings, parents.tolist(), legal.tolist(), ends.tolist()):
             known = (parent, string) in self._numbers
             if known or not isinstance(string, str) or number < 1 or not ROOT <= parent < self._end:
-                raise ValueError(f"state {self._states} cannot follow sequence {parent}, or is there twice")
+                raise ValueError(f"state {self._states} cannot follow sequence {parent}, or occurs twice")
             self._add(parent, string, tuple(actions[end - number : end].tolist()))
         self._link()
 
     def copy_from(self, other: LazyTree) -> None:
-        """Becomes the other tree."""
+        """Replaces the contents of this tree by those of the other."""
         self.__setstate__(other.__getstate__())
 
     def __reduce_ex__(self, protocol):

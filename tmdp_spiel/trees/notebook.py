@@ -1,4 +1,4 @@
-"""How trees show themselves in a notebook."""
+"""How trees are displayed in a notebook."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import html
 
 
 def facts_of(tree) -> dict[str, str]:
-    """What is said of an InfostateTree."""
+    """Names and values that describe an InfostateTree."""
     return {
         "game": tree.game_string or "",
         "player": str(tree.player),
         "states": f"{tree.num_states:,}",
         "sequences": f"{tree.num_sequences:,}",
-        "own decisions in an episode": f"{tree.horizon:,} at most",
+        "decisions in an episode": f"{tree.horizon:,} at most",
         "utilities": f"{tree.min_utility:g} to {tree.max_utility:g}",
     }
 

@@ -24,14 +24,15 @@ def random_tree_mdp(
     """A Tree MDP grown breadth first until max_states.
 
     Args:
-        rng: what draws it.
+        rng: the random generator.
         max_states: the most states.
-        max_actions: the most actions of a state; each number from 1 on is as likely.
-        max_children: the most child states of a sequence; each number from 0 on is as likely.
-        first_states: how many states are met before any own action.
-        ending_chance: how often a sequence that has children can end as well; one without children always can.
-        impossible_chance: how often a child or an outcome that the rules allow has probability zero.
-        returns: what an episode can return, in [0, 1].
+        max_actions: the most actions of a state; their number is uniform from 1 to this.
+        max_children: the most child states of a sequence; their number is uniform from 0 to this.
+        first_states: the number of states that can be the first decision of an episode.
+        ending_chance: the probability that an episode can also end after a sequence that has children; it always can
+            after a sequence without children.
+        impossible_chance: the probability that a child or an outcome allowed by the rules has probability zero.
+        returns: the possible returns of an episode, in [0, 1].
 
     Returns:
         The environment; its utilities are the returns.

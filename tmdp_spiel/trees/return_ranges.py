@@ -9,12 +9,12 @@ from tmdp_spiel.trees.infostate_tree import InfostateTree
 
 
 def ranges_below(tree: InfostateTree) -> tuple[np.ndarray, np.ndarray]:
-    """Per sequence: the least and the most that an episode through it can return by the rules, on the [0, 1] scale."""
+    """Per sequence: the smallest and largest return of an episode through it by the rules, on the [0, 1] scale."""
     return _ranges_below(tree.links, *tree.return_range)
 
 
 def known_ranges_below(tree: InfostateTree) -> tuple[np.ndarray, np.ndarray]:
-    """As ranges_below; empty if the rules say no more than that returns lie in [0, 1]."""
+    """As ranges_below; empty if the rules give no bounds but 0 and 1."""
     if tree.least_return is None and tree.most_return is None:
         return np.empty(0), np.empty(0)
     return ranges_below(tree)

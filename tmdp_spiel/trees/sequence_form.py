@@ -1,14 +1,14 @@
 """A two-player game in sequence form: the trees of both players and a bilinear payoff between their sequences.
 
-The *reach* x(j) of an own sequence j is the product of a policy's probabilities on the path to j and at j; the reach of
-the root, "nothing done yet", is 1. With reaches x and y, what player p wins is bilinear,
+The *reach* x(j) of a player's sequence j is the product of the policy's probabilities on the path to j and at j; the
+reach of the root, the empty sequence, is 1. With reaches x and y, the expected utility of player p is bilinear,
 
     u_p(x, y) = sum over pairs (i, j) of x(i) A_p(i, j) y(j),
 
-where A_p(i, j) adds chance times utility over the endings whose last own sequences are i and j (Koller, Megiddo and von
-Stengel 1996). A game supplies its trees and one operation, `gradient(player, reach of the other)`: A_p y, the value
-that each own sequence collects. Best responses, values, exploitability, CFR (`tmdp_spiel.planning.cfr`) and the TreeMDP
-against a fixed opponent follow from it and are written once, here.
+where A_p(i, j) is the sum of chance probability times utility over the endings at which the players' last sequences are
+i and j (Koller, Megiddo and von Stengel 1996). A game supplies its trees and one operation, `gradient(player, reach of
+the other)`: A_p y, the value that each of the player's sequences collects. Best responses, values, exploitability, CFR
+(`tmdp_spiel.planning.cfr`) and the TreeMDP against a fixed opponent follow from it and are written once, here.
 
 Arrays over sequences have the root last: a reach or a gradient has J + 1 entries, a policy table J. Passes go level by
 level, and the states of a level are divided among the cores; every state writes only what belongs to it, so results do
@@ -55,21 +55,21 @@ class SequenceForm(abc.ABC):
 
     @abc.abstractmethod
     def _gradient(self, player: int, reach: np.ndarray, payoff: np.ndarray, out: np.ndarray) -> None:
-        """Writes to `out`, float64[J + 1], what each own sequence of `player` collects.
+        """Writes to `out`, float64[J + 1], the value that each sequence of `player` collects.
 
-        out[i] = sum over endings with last own sequence i of chance * reach[last sequence of the other] * payoff[kind].
+        out[i] = sum over endings after the player's sequence i of chance * reach[other's last sequence] * payoff[kind].
 
         Args:
             player: whose sequences.
             reach: float64[J_other + 1], the other's reach, the root last. Any numbers: the operation is linear.
             payoff: float64[K], what each kind of ending pays.
-            out: not cleared before.
+            out: overwritten; its old contents do not matter.
         """
 
     def gradient(
         self, player: int, reach: np.ndarray, payoff: np.ndarray | None = None, out: np.ndarray | None = None
     ) -> np.ndarray:
-        """The value that each own sequence of `player` collects, the root last, against the other's reach.
+        """The value that each sequence of `player` collects against the other's reach, the root last.
 
         payoff: what each kind of ending pays; the player's utilities unless given. out: an array to write to.
         """
@@ -95,11 +95,15 @@ class SequenceForm(abc.ABC):
         return np.repeat(1.0 / counts, counts)
 
     def table_of(self, player: int, agent) -> np.ndarray | None:
-        """The policy table of an agent of the game's own, which need not be asked at every state; None of others."""
+        """The policy table of an agent that comes with the game, without asking it at every state; None for others."""
+        return None
+
+    def exact_equilibrium(self) -> list[np.ndarray] | None:
+        """Policy tables of an equilibrium, where the game has a way of its own that needs no CFR."""
         return None
 
     def check_policy(self, player: int, policy) -> np.ndarray:
-        """The policy table as float64[J]: a probability per own sequence. An error names the state that is wrong.
+        """The policy table as float64[J], a probability per sequence. An error names the state that is wrong.
 
         An array of integers is an action index per state, as TreeMDP.best_response gives.
         """
@@ -139,8 +143,8 @@ class SequenceForm(abc.ABC):
 class SparseSequenceForm(SequenceForm):
     """A sequence form with the payoff matrix as a list: the instance for enumerated games.
 
-    Entry e says that an ending of kind kind[e] has chance chance[e] when player p takes all actions of its sequence
-    sequences[p][e] (its number of sequences stands for the root). Entries of one pair and kind are added up.
+    Entry e states that an ending of kind kind[e] has probability chance[e] when player p takes all actions of its
+    sequence sequences[p][e] (its number of sequences stands for the root). Entries of one pair and kind are added up.
     """
 
     def __init__(self, trees: tuple[InfostateTree, InfostateTree], payoffs, sequences, kind, chance):
@@ -173,7 +177,7 @@ def _sparse_gradient(first, other, kind, chance, reach, payoff, out):
 
 
 def best_response(form: SequenceForm, player: int, policy) -> tuple[float, np.ndarray]:
-    """The most that `player` can win against a policy table of the other, and a plan that wins it.
+    """The most that `player` can win against a policy table of the other, and a plan that wins this.
 
     The plan has one action index per state, as those of TreeMDP.best_response.
     """
@@ -241,9 +245,9 @@ def exploitability_of_reaches(form: SequenceForm, reaches) -> Exploitability:
 def tree_mdp(form: SequenceForm, player: int, policy) -> TreeMDP:
     """The TreeMDP of `player` when the other plays a policy table.
 
-    The chance of each outcome is a gradient with a payoff of 1 for that outcome. What leads to a state leads to an end
-    behind it, whatever is done there, so the chance of a state is the sum of the chances of the ends behind any one of
-    its actions.
+    The probability of each outcome is a gradient with a payoff of 1 for this outcome. An episode that reaches a state
+    reaches an end after it, whatever the player does there. So the probability of a state is the sum of the
+    probabilities of the ends after any one of its actions.
     """
     tree, reach = form.trees[player], form.reach(1 - player, policy)
     utilities = np.unique(form.payoffs[player])
@@ -264,7 +268,7 @@ def tree_mdp(form: SequenceForm, player: int, policy) -> TreeMDP:
 
 
 def possible_endings(form: SequenceForm, player: int, indicators) -> np.ndarray:
-    """bool[len(indicators), J + 1]: whether the rules allow an ending of these kinds right after each own sequence."""
+    """bool[len(indicators), J + 1]: whether the rules allow an ending of these kinds right after each sequence."""
     ones = np.ones(form.trees[1 - player].num_sequences + 1)
     possible = np.empty((len(indicators), form.trees[player].num_sequences + 1), np.bool_)
     out = np.empty(possible.shape[1])

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 
 
 class StateNames:
-    """The information-state strings of a tree, both ways.
+    """Maps the states of a tree to their information-state strings, and back.
 
-    A game's strings may forget: states after different own histories then share a string, which is `ambiguous`.
+    A game's strings may forget. States after different histories of the player then share a string, which is
+    `ambiguous`.
     """
 
     def __init__(self, strings: Iterable[str]):

@@ -1,14 +1,14 @@
-"""Moving about a tree: what can follow a sequence, the path to one, what a plan reaches, and draws of what happens.
+"""Traversals of a tree: what can follow a sequence, the path to one, what a plan reaches, and sampled episodes.
 
-The child states of a sequence, or of the root, are gone through by
+The only way to iterate over the child states of a sequence, or of the root, is
 
     child, end = traversal.children(links, sequence)
     while child != end:
         ...
         child = traversal.next_child(links, child)
 
-and in no other way. A tree in level order has the children of a sequence side by side, one that grows has them linked;
-which of the two it is, the type of its links says when a kernel is compiled. A state's sequences always stand together:
+In a tree in level order the children of a sequence are contiguous; in a lazy tree they are linked. Kernels distinguish
+the two by the type of the links when they are compiled. A state's sequences are always contiguous:
 first_sequence[s] .. first_sequence[s + 1].
 """
 
@@ -21,7 +21,7 @@ import numpy as np
 
 from tmdp_spiel.core.jit import kernel
 
-# The own decisions of one episode in order, at most `horizon` many.
+# The decisions of the player in one episode, in order; at most `horizon` of them.
 Path = collections.namedtuple("Path", ["states", "sequences"])
 
 
@@ -60,12 +60,12 @@ def _grows(links) -> bool:
 
 
 def root(links):
-    """The index that stands for the root among sequences: nothing done yet."""
+    """The index of the root, the empty sequence."""
     return _grown_root(links) if _grows(links) else _ordered_root(links)
 
 
 def children(links, sequence):
-    """The first child state of a sequence or of the root, and what next_child says after the last; equal if none."""
+    """The first child state of a sequence or the root, and what next_child returns after the last; equal if none."""
     return _grown_children(links, sequence) if _grows(links) else _ordered_children(links, sequence)
 
 
@@ -130,7 +130,7 @@ def bisect_states(first_sequence, states, sequence):
 
 @kernel
 def trace_back(links, ended_on, path):
-    """Fills the path that leads to a sequence; returns its length."""
+    """Writes the path that leads to a sequence; returns its length."""
     length = 0
     sequence = np.int64(ended_on)
     while sequence != root(links):
@@ -164,10 +164,10 @@ def release_path(links, sequence, forced):
 
 @kernel
 def list_children(links, sequence, listed, number):
-    """Appends the child states of a sequence, or of the root, to those already listed; returns how many then.
+    """Appends the child states of a sequence, or of the root, to a list of states; returns the new length.
 
-    What a plan reaches is listed, parents first, by beginning with the root and continuing with the plan's sequence at
-    every state that is listed.
+    To list the states that a plan reaches, parents first, begin with the root and continue with the plan's sequence at
+    every state in the list.
     """
     child, end = children(links, sequence)
     while child != end:
@@ -179,7 +179,7 @@ def list_children(links, sequence, listed, number):
 
 @kernel
 def add_children(links, sequence, values, total):
-    """The total and the values of the child states of a sequence, or of the root, added to it one by one."""
+    """The total plus the values of the child states of a sequence, or of the root, added one by one."""
     child, end = children(links, sequence)
     while child != end:
         total += values[child]
@@ -189,9 +189,9 @@ def add_children(links, sequence, values, total):
 
 @kernel
 def follow_chance(links, chances, sequence, rest):
-    """What comes after a sequence, by inversion of its distribution: (child state, -1, rest) or (-1, outcome, rest).
+    """Draws what follows a sequence by inverting its distribution: (child state, -1, rest) or (-1, outcome, rest).
 
-    rest is uniform on [0, q(sequence)); what is left of it is uniform on the range of the child that it fell into.
+    `rest` is uniform on [0, q(sequence)); the returned rest is uniform on the range of the child that was drawn.
     """
     last_child, last_outcome = np.int64(-1), -1
     child, end = children(links, sequence)
@@ -208,7 +208,7 @@ def follow_chance(links, chances, sequence, rest):
         rest -= chances.outcome_probability[outcome]
         if chances.outcome_probability[outcome] > 0:
             last_outcome = outcome
-    # Rounding used up the whole range: the last possible continuation is meant.
+    # Because of rounding, nothing was drawn: take the last possible continuation.
     if last_outcome >= 0:
         return np.int64(-1), last_outcome, 0.0
     return last_child, -1, 0.0
@@ -240,7 +240,7 @@ def sample_deterministic(links, chances, plan, uniform):
 
 @kernel
 def sample_mixed(links, chances, probabilities, rng):
-    """One episode of a mixed plan: one uniform draw for the environment, then one for each own decision."""
+    """One episode of a mixed plan: one uniform draw for the environment, then one for each decision of the player."""
     j, rest = root(links), rng.random()
     while True:
         state, outcome, rest = follow_chance(links, chances, j, rest)

@@ -1,12 +1,12 @@
-"""The environment: an infostate tree with the true chances and returns. Only here are there probabilities.
+"""The environment: an infostate tree with the true probabilities and returns. Only here are there probabilities.
 
 The value of a policy is a sum over what it can end on (Proposition 1 of the paper),
 
     V(pi) = sum over outcomes (j, rho) consistent with pi of q(j, rho) * rho,
 
-where q is the probability that chance and the fixed opponents lead there if the player takes its own actions on the
-way. All probabilities are kept in that form, unconditional on the own actions, which makes values sums, best
-responses one bottom-up pass, and an episode one uniform draw.
+where q is the probability that chance and the fixed opponents lead there if the player takes the actions on the path.
+All probabilities are stored in this form, not conditional on the player's actions. So a value is a sum, a best response
+takes one bottom-up pass, and an episode takes one uniform draw.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ Chances = collections.namedtuple(
 
 
 class TreeMDP:
-    """An InfostateTree with the chances of one game against fixed opponents.
+    """An InfostateTree with the probabilities of one game against fixed opponents.
 
-    reach:               float64[S]      probability of s if the own actions on the path to it are taken
+    reach:               float64[S]      probability of s if the player takes the actions on the path to it
     first_outcome:       int32  [J + 2]  outcomes of sequence j are first_outcome[j] .. first_outcome[j + 1];
-                                         the last range, of the root J, is for episodes without an own decision
+                                         the last range, of the root J, is for episodes in which the player never acts
     outcome_return:      float64[O]      return of the outcome, rescaled to [0, 1]
-    outcome_probability: float64[O]      probability of the outcome if the own actions on the path to it are taken
+    outcome_probability: float64[O]      probability of the outcome if the player takes the actions on the path to it
 
-    queries: if not None, the opponents' probabilities are means of the given number of answers a state of a bot that
-    never answers twice alike. Values are then exact for the averages, and only estimates for the bot.
+    queries: if not None, the opponents' probabilities are averages of this number of answers per state, because the
+    bot's answers vary. Values are then exact for the averages, but only estimates for the bot.
     """
 
     _ARRAYS = ("reach", "first_outcome", "outcome_return", "outcome_probability")
@@ -95,22 +95,22 @@ class TreeMDP:
         name = "the root" if where == sequences else f"sequence {where}"
         if worst == np.inf:
             raise ValueError(
-                f"what can follow {name} has a chance that is negative or NaN, or none of it has a chance "
-                f"although {name} has one"
+                f"something that follows {name} has a negative or NaN probability, or everything that follows it has "
+                f"probability zero although {name} can be reached"
             )
         if not worst < 1e-9:
             raise ValueError(
-                f"the chances after {name} do not add up to the chance of getting there (off by {worst:.3g})"
+                f"the probabilities after {name} do not add up to the probability of reaching it (off by {worst:.3g})"
             )
 
     @property
     def num_terminals(self) -> int:
-        """Terminal states as pairs (last own sequence, return)."""
+        """The number of terminal states, counted as pairs (last sequence of the player, return)."""
         return len(self.outcome_return)
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """A hash of the tree and the chances."""
+        """A hash of the tree and the probabilities."""
         return storage.fingerprint(self.tree.fingerprint, *(getattr(self, name) for name in self._ARRAYS))
 
     @functools.cached_property
@@ -125,7 +125,7 @@ class TreeMDP:
         )
 
     def to_utility(self, scaled: Amount) -> Amount:
-        """From the [0, 1] scale of returns to the game's utility units."""
+        """Converts a value on the [0, 1] scale of returns to the game's utility units."""
         return self.tree.to_utility(scaled)
 
     def scaled_value(self, plan: ArrayLike) -> float:
@@ -148,12 +148,12 @@ class TreeMDP:
         return best_response(self.tree.links, self.chances)[0]
 
     def best_response(self) -> tuple[float, np.ndarray]:
-        """A best response to the chances of this tree, exactly: its value in utility units, and a plan that has it."""
+        """A best response to the opponents of this environment: its exact value in utility units, and its plan."""
         value, plan, _ = best_response(self.tree.links, self.chances)
         return self.to_utility(value), plan
 
     def best_values(self) -> np.ndarray:
-        """Per state: the most that can be won below it, as a part of V(pi*); on the [0, 1] scale."""
+        """Per state: the largest contribution of its subtree to the value of a policy; on the [0, 1] scale."""
         return best_response(self.tree.links, self.chances)[2]
 
     def losses(self) -> np.ndarray:
@@ -165,7 +165,7 @@ class TreeMDP:
         return self.tree.to_utility_difference(losses)
 
     def own_reach(self, plan: ArrayLike) -> np.ndarray:
-        """Per sequence: the probability with which the plan takes all the own actions on the path to it."""
+        """Per sequence: the probability that the plan takes all actions on the path to it."""
         return own_reach(self.tree.links, self.tree.as_probabilities(plan))
 
     def sequence_reach(self, plan: ArrayLike) -> np.ndarray:
@@ -178,7 +178,7 @@ class TreeMDP:
         return self.outcome_probability * np.repeat(own, np.diff(self.first_outcome))
 
     def sample(self, plan: ArrayLike, rng: np.random.Generator) -> tuple[int, float]:
-        """Plays one episode: the sequence it ended on (num_sequences for the root) and its return in [0, 1]."""
+        """Plays one episode: the sequence on which it ended (num_sequences for the root) and its return in [0, 1]."""
         plan = self.tree.check_plan(plan)
         if not isinstance(rng, np.random.Generator):
             raise TypeError(f"rng must be a numpy Generator, as numpy.random.default_rng(seed) makes, not {rng!r}")
@@ -189,7 +189,7 @@ class TreeMDP:
         return int(ended_on), float(self.outcome_return[outcome])
 
     def save(self, path: str | os.PathLike, about: str | None = None) -> None:
-        """Writes tree and chances to a new directory at path atomically. about: what `load` may ask for."""
+        """Writes the tree and probabilities to a new directory atomically. about: a label that `load` can check."""
         contents = self.tree._contents()
         contents.update({name: getattr(self, name) for name in self._ARRAYS})
         storage.save_directory(path, {**contents, "mdp": {"about": about, "queries": self.queries}})
@@ -198,8 +198,9 @@ class TreeMDP:
     def load(cls, path: str | os.PathLike, names: typing.Any = None, about: str | None = None) -> TreeMDP:
         """Opens a saved TreeMDP, its arrays memory-mapped, so that several processes share them.
 
-        Every file is compared with its checksum when it is first opened; structure and chances are checked always.
-        about: what it must have been saved as, if given. It is pickled as its path, and opened again.
+        Every file is compared with its checksum when it is first opened. Structure and probabilities are checked every
+        time. about: the label that it must have been saved with, if given. The object is pickled as its path and opened
+        again from there.
         """
         path = storage.checked_path(path).resolve()
         return cls._open(path, InfostateTree.load(path, names), about)
@@ -220,11 +221,11 @@ class TreeMDP:
         return TreeMDP, (self.tree, *(getattr(self, name) for name in self._ARRAYS), False, self.queries)
 
     def __repr__(self) -> str:
-        estimated = "" if self.queries is None else f", opponents averaged over {self.queries} queries a state"
+        estimated = "" if self.queries is None else f", opponents averaged over {self.queries} queries per state"
         return f"TreeMDP({self.tree!r}, num_terminals={self.num_terminals}{estimated})"
 
     def _repr_html_(self) -> str:
-        queries = "" if self.queries is None else f"averages of {self.queries} queries a state"
+        queries = "" if self.queries is None else f"averages of {self.queries} queries per state"
         ends = {"ends of the game": f"{self.num_terminals:,}", "opponents": queries}
         return notebook.table({**notebook.facts_of(self.tree), **ends})
 
@@ -245,7 +246,7 @@ def _ending_values(
 def _worst_flow_error(links: Links, chances: Chances) -> tuple[float, int]:
     """The largest |q(j) - sum over children and outcomes of q|, and the sequence j where it is.
 
-    Infinite where a chance is negative or NaN, or where j can be reached and nothing can follow.
+    Infinite if a probability is negative or NaN, or if j can be reached and nothing can follow it.
     """
     sequences = traversal.root(links)
     worst, where = 0.0, sequences

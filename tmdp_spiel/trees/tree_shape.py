@@ -1,4 +1,4 @@
-"""Facts of a whole tree: whether kernels can walk it, how deep it is, how many policies it has."""
+"""Properties of a whole tree: whether kernels can traverse it, its depth, and its number of policies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tmdp_spiel.trees import traversal
 
 @numba.njit(cache=True)
 def is_level_order(links) -> bool:
-    """Whether kernels can walk the tree: sizes must agree and first_sequence run from 0 to the number of sequences."""
+    """Whether kernels can traverse the tree. Array sizes must agree, and first_sequence must run from 0 to J."""
     states, sequences = len(links.parent), len(links.can_end)
     next_child = links.first_child[0]
     if not 0 <= next_child <= states:

@@ -1,4 +1,4 @@
-"""Between the utilities of a game and the returns in [0, 1] that learners see."""
+"""Converts between the utilities of a game and the returns in [0, 1] that learners see."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Amount = typing.TypeVar("Amount", float, np.ndarray)
 
 
 class UtilityScale(typing.NamedTuple):
-    """The utility of a return of 0, and how much more a return of 1 is worth."""
+    """The utility of a return of 0, and the difference to the utility of a return of 1."""
 
     lowest: float
     span: float

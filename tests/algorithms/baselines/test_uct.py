@@ -80,7 +80,7 @@ def test_untried_actions_are_tried_in_random_order():
 
 
 @pytest.mark.parametrize("number", [1, 2, 37])
-def test_in_a_round_actions_come_as_often_as_in_so_many_visits_that_bring_the_means(number):
+def test_actions_in_a_round_have_the_frequencies_of_visits_with_mean_returns(number):
     rng = np.random.default_rng(number)
     visits, returns = rng.integers(1, 9, 4), rng.random(4)
     counts, now = np.zeros(4, np.int64), visits.astype(float)

@@ -157,7 +157,7 @@ def test_a_search_bot_is_not_a_policy():
 
 def test_answers_of_a_search_bot_can_be_averaged_and_then_nothing_is_exact(tmp_path):
     mdp = ts.build_tree(KUHN, 0, ismcts(), queries=30)
-    assert mdp.queries == 30 and "averaged over 30 queries a state" in repr(mdp)
+    assert mdp.queries == 30 and "averaged over 30 queries per state" in repr(mdp)
     assert pickle.loads(pickle.dumps(mdp)).queries == 30
     mdp.save(tmp_path / "averaged")
     assert ts.TreeMDP.load(tmp_path / "averaged").queries == 30
@@ -179,7 +179,7 @@ def test_averages_are_those_of_the_answers():
     assert_same_mdp(ts.build_tree(KUHN, 0, Alternating(KUHN, [1]), queries=4), ts.build_tree(KUHN, 0, ts.uniform(KUHN)))
 
 
-def test_at_a_live_table_answers_that_change_are_not_frozen():
+def test_changing_answers_are_not_cached_in_live_play():
     game = LiveGame(KUHN, 0, StochasticBot(KUHN), seed=2, asked_every_time=True)
     learner = ts.UCT(game.tree)
     game.play(learner, 500)
@@ -206,7 +206,7 @@ def test_a_policy_that_looks_at_hidden_cards_is_found_out(form):
         "mapping": {1: peeking},
         "bot": policy_bot.PolicyBot(1, np.random.RandomState(0), peeking),
     }[form]
-    with pytest.raises(ValueError, match="player 1's policy looks at what the player cannot see: at its state"):
+    with pytest.raises(ValueError, match="player 1's policy depends on what the player cannot see: at its state"):
         ts.build_tree(KUHN, 0, opponent)
 
 

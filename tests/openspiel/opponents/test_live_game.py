@@ -44,7 +44,7 @@ def test_every_path_learner_learns_on_a_tree_that_grows(algorithm, kuhn):
 
 
 @pytest.mark.parametrize("algorithm", GROWING)
-def test_learners_are_kept_with_their_tree_and_go_on_identically(algorithm, tmp_path):
+def test_learners_are_saved_with_their_tree_and_resume_identically(algorithm, tmp_path):
     at = table("leduc", seed=1)
     learner = make(algorithm, at.tree)
     at.play(learner, 150)
@@ -93,7 +93,7 @@ def test_a_small_budget_of_states_is_kept_and_play_continues(caplog):
     learner = ts.BettingUCRL(at.tree)
     at.play(learner, 2000)
     assert at.tree.num_states == 20 and learner.episodes == 2000
-    assert sum("grows no more" in record.message for record in caplog.records) == 1
+    assert sum("stops growing" in record.message for record in caplog.records) == 1
     assert learner.upper_bound(0.05) > 0.9
 
 
@@ -185,8 +185,8 @@ def test_bots_with_only_step_and_bots_of_openspiel(kuhn):
     "answer, message",
     [
         (lambda state, asked: 1 / 0 if asked == 20 else state.legal_actions()[0], "player 1 .* failed after the moves"),
-        (lambda state, asked: 99 if asked == 20 else state.legal_actions()[0], "answered 99 after the moves"),
-        (lambda state, asked: None if asked == 20 else state.legal_actions()[0], "answered None after the moves"),
+        (lambda state, asked: 99 if asked == 20 else state.legal_actions()[0], "returned 99 after the moves"),
+        (lambda state, asked: None if asked == 20 else state.legal_actions()[0], "returned None after the moves"),
     ],
 )
 def test_an_opponent_that_fails_is_named_and_its_episode_not_counted(answer, message):
@@ -203,7 +203,7 @@ def test_an_opponent_that_fails_is_named_and_its_episode_not_counted(answer, mes
 def test_a_game_that_does_not_end_in_time():
     game = ts.load_game("phantom_ttt")
     at = ts.LiveGame(game, 0, ts.uniform(game), max_moves=3)
-    with pytest.raises(ts.EpisodeTooLongError, match="given up after 3 moves"):
+    with pytest.raises(ts.EpisodeTooLongError, match="did not end within 3 moves"):
         at.play(ts.UCT(at.tree), 1)
 
 

@@ -81,7 +81,7 @@ def test_processes_and_bots_of_openspiel():
 @pytest.mark.parametrize(
     "make, seconds, message",
     [
-        (table_opponents.make_illegal, None, "answered 77 after the moves"),
+        (table_opponents.make_illegal, None, "returned 77 after the moves"),
         (table_opponents.make_hanging, 0.3, "has not answered within 0.3 s after the moves"),
         (table_opponents.make_failing, None, "player 1 .* failed after the moves"),
     ],
@@ -134,15 +134,13 @@ def test_batches_as_arrays_and_bad_ones():
             play(BatchedPolicy(game, bad), 50)
 
 
-def test_what_cannot_be_done_in_rounds():
+def test_learners_that_cannot_play_in_rounds_are_refused():
     game = ts.load_game("kuhn")
     with pytest.raises(ValueError, match="give its class.*takes seed"):
         ExecutorOpponents(1, lambda state: 0)
     rounds = ExecutorOpponents(threads(), ts.uniform(game))
     at = ts.LiveGame(game, 0, None, batched_opponent=rounds)
-    with pytest.raises(
-        TypeError, match="in rounds only learners that settle what they play beforehand can learn: .*BalancedLevels"
-    ):
+    with pytest.raises(TypeError, match="cannot play in rounds; use one of .*ThompsonTree"):
         at.play(ts.OutcomeSamplingMCCFR(at.tree), 10)
 
 

@@ -91,7 +91,7 @@ except ValueError as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 0 and "as player 0 it ends the process" in done.stdout, done.stderr
+    assert done.returncode == 0 and "as player 0: it ends the process" in done.stdout, done.stderr
 
 
 def test_a_bot_in_cpp_as_a_responder():
@@ -100,4 +100,4 @@ def test_a_bot_in_cpp_as_a_responder():
         ts.exploit("tic_tac_toe", "uniform", player=0, **options)
     found = ts.exploit("tic_tac_toe", "uniform", player=1, **options)
     assert found.lower <= found.upper
-    assert any("one process plays" in remark for remark in found.remarks)
+    assert any("only one process" in remark for remark in found.remarks)

@@ -22,13 +22,13 @@ from tmdp_spiel.trees.infostate_tree import InfostateTree
 class TreeAgent(rl_agent.AbstractAgent):
     """Learns a best response in rl_environment.Environment, against agents it knows nothing about.
 
-    Its tree comes from the rules of the game alone; it learns from the time steps it is given. The return of an episode
-    is the sum of the rewards in them, so in games with rewards along the way it has to be given every time step, not
-    only those at which it acts.
+    Its tree comes from the rules of the game alone, and it learns from the time steps it is given. The return of an
+    episode is the sum of the rewards in the time steps. So in games with intermediate rewards it must be given every
+    time step, not only those at which it acts.
 
     game: anything that load_game takes. algorithm: a learner class or its name; hyperparameters: passed to it.
-    observation_type: what the environment is made with; its default if not given. With what the player did before, the
-    tensors must tell its states apart.
+    observation_type: the one that the environment was made with; the environment's default if not given. The tensors,
+    together with the player's earlier actions, must distinguish the player's states.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class TreeAgent(rl_agent.AbstractAgent):
         return rl_agent.StepOutput(action=int(legal[index]), probs=probs)
 
     def as_bot(self, *, evaluate: bool = False) -> TreeBot:
-        """This agent, with what it knows, as a bot; evaluate: it plays the recommended policy and learns nothing."""
+        """This agent as a bot that shares its learner. evaluate: play the recommended policy and learn nothing."""
         return TreeBot(self._session, self._game, evaluate=evaluate)
 
     def save(self, path) -> None:
@@ -87,7 +87,7 @@ class TreeAgent(rl_agent.AbstractAgent):
             checkpoint.save(path, checkpoint.identity(self.learner), self.learner, self._session.rng)
 
     def restore(self, path) -> None:
-        """Continues from a saved file of an agent for the same game and player."""
+        """Restores the state saved in a file by an agent for the same game and player."""
         self._session.learner, self._session.rng = checkpoint.load_agent(path, self.learner)
         self._session.abandon()
 
@@ -99,7 +99,7 @@ class TreeAgent(rl_agent.AbstractAgent):
             if state is not None:
                 return state
         raise ValueError(
-            f"the environment shows player {self.player_id} a tensor that belongs to none of its states in "
+            f"the environment passed player {self.player_id} a tensor that belongs to none of its states in "
             f"{self._game.get_type().short_name} at this point; is it made from the same game, with the same "
             "observation_type?"
         )
@@ -112,7 +112,7 @@ def _key(last: int, tensor, legal_actions) -> tuple[int, bytes, tuple[int, ...]]
 def _states_by_tensor(
     tree: InfostateTree, game: pyspiel.Game, observation_type: ObservationType | None, max_nodes: int
 ) -> dict:
-    """The number of each state by what tells it apart: the own sequence before it, its tensor and its legal actions."""
+    """The number of each state by what identifies it: the sequence before it, its tensor and its legal actions."""
     kind = game.get_type()
     if observation_type is None:
         has_tensor = kind.provides_information_state_tensor
@@ -120,8 +120,8 @@ def _states_by_tensor(
     whole = observation_type == ObservationType.INFORMATION_STATE
     if not (kind.provides_information_state_tensor if whole else kind.provides_observation_tensor):
         raise ValueError(
-            f"{kind.short_name} provides no {observation_type.name.lower()} tensors; a TreeBot tells states apart by "
-            "their strings"
+            f"{kind.short_name} provides no {observation_type.name.lower()} tensors; use a TreeBot, which "
+            "distinguishes states by their strings"
         )
     states: dict[tuple, int] = {}
     for number, state in enumerate(one_history_per_infostate(tree, game, max_nodes=max_nodes)):
@@ -129,15 +129,15 @@ def _states_by_tensor(
         other = states.setdefault(_key(tree.parent[number], tensor, state.legal_actions()), number)
         if other != number:
             raise ValueError(
-                f"the {observation_type.name.lower()} tensors of {kind.short_name} do not tell player {tree.player}'s "
-                f"states apart: {tree.state_string(other)!r} and {tree.state_string(number)!r} look the same; a "
-                "TreeBot tells states apart by their strings"
+                f"the {observation_type.name.lower()} tensors of {kind.short_name} do not distinguish player "
+                f"{tree.player}'s states {tree.state_string(other)!r} and {tree.state_string(number)!r}; use a "
+                "TreeBot, which distinguishes states by their strings"
             )
     return states
 
 
 def information_tensor(state: pyspiel.State, player: int, observation_type: ObservationType) -> list[float]:
-    """What rl_environment shows the player at a state."""
+    """The tensor that rl_environment passes the player at a state."""
     if observation_type == ObservationType.OBSERVATION:
         return state.observation_tensor(player)
     return state.information_state_tensor(player)

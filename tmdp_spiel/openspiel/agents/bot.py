@@ -12,8 +12,8 @@ from tmdp_spiel.openspiel.opponents.fixed import state_key
 class TreeBot(pyspiel.Bot):
     """Plays in evaluate_bots and wherever else OpenSpiel takes a bot, and learns from the episodes it plays.
 
-    Of the states that it is handed it reads its own information state, its legal actions, and whether an action ends
-    the episode and with what return. evaluate: play the recommended policy and learn nothing.
+    Of the states that it gets, it reads only the player's information state, the legal actions, and whether an action
+    ends the episode and with what return. evaluate: play the recommended policy and learn nothing.
     """
 
     def __init__(self, session: EpisodeSession, game: pyspiel.Game, *, evaluate: bool = False):
@@ -40,7 +40,7 @@ class TreeBot(pyspiel.Bot):
             number = self._locator.state_after(tree.root, state)
         if number is None:
             raise ValueError(
-                f"player {tree.player} is shown a state that is not in its tree: "
+                f"player {tree.player} was given a state that is not in its tree: "
                 f"{state_key(state, tree.player, self._game_type)!r}; are these states of the game of its tree?"
             )
         index, _ = self.session.act(number, self.evaluate)

@@ -10,7 +10,7 @@ from tmdp_spiel.trees.infostate_tree import InfostateTree
 
 
 class PlanBot(pyspiel.Bot):
-    """Plays a plan; at states that it does not know, any legal action."""
+    """Plays a plan; at states that are not in the tree, a uniformly random legal action."""
 
     def __init__(self, game: pyspiel.Game, tree: InfostateTree, plan: np.ndarray, rng: np.random.Generator):
         super().__init__()
@@ -31,7 +31,7 @@ class PlanBot(pyspiel.Bot):
         return action
 
     def _index(self, number: int) -> int | None:
-        """The action index at a state; None if the plan was made before the state was met."""
+        """The action index at a state; None if the plan was made before the state was added to the tree."""
         first, end = int(self._tree.first_sequence[number]), int(self._tree.first_sequence[number + 1])
         if np.issubdtype(self._plan.dtype, np.integer):
             return int(self._plan[number]) if number < len(self._plan) else None

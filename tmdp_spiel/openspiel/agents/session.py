@@ -1,4 +1,4 @@
-"""A learner at the table: it follows one plan per episode and learns from how the episode ends."""
+"""A learner that plays episodes step by step: one plan per episode, from whose end it learns."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _OWN_STREAM = 1  # apart from the environment's generator, which a run seeds wit
 
 
 class EpisodeSession:
-    """Plays the learner's plan, or its recommendation when it is evaluated or has stopped, and keeps track of the path.
+    """Plays the learner's plan, or its recommendation when it is evaluated or has stopped, and records the path.
 
-    An episode begins with the first decision, or with its end if there is none. One in which any decision was an
-    evaluation, and one that never ends, teaches nothing.
+    An episode begins with the first decision, or with its end if there is none. The learner does not learn from an
+    episode that includes an evaluation step or that does not end.
     """
 
     def __init__(self, learner: Learner):
@@ -24,14 +24,14 @@ class EpisodeSession:
         self.abandon()
 
     def abandon(self) -> None:
-        """Forgets the episode under way."""
+        """Discards the current episode."""
         self._plan: np.ndarray | None = None
         self._learns = False
         self.last = self.learner.tree.root  # the own sequence that the episode has come to
 
     @property
     def under_way(self) -> bool:
-        """Whether a decision has been taken since the last end."""
+        """Whether a decision has been made since the end of the last episode."""
         return self._plan is not None
 
     def starts_with(self, state: int) -> bool:
@@ -62,7 +62,7 @@ class EpisodeSession:
         return int(self.last - first), probabilities
 
     def end(self, utility: float, evaluate: bool = False) -> None:
-        """The episode is over and has brought that much, in the game's utility units."""
+        """Ends the episode with this utility, in the game's units, and learns from it."""
         if not self.under_way:
             self._begin(evaluate)
         if self._learns and not evaluate:

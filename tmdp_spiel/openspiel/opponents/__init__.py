@@ -1,1 +1,1 @@
-"""Opponents: from anything that a user gives to who plays as which player, and episodes against them."""
+"""Opponents: converts whatever a user passes to a policy or bot for each player, and plays episodes against them."""

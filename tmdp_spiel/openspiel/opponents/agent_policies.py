@@ -16,7 +16,7 @@ from tmdp_spiel.openspiel.opponents.bots import bot_name
 
 
 def is_agent(source) -> bool:
-    """Whether its step() takes time steps: an rl_agent, or OpenSpiel's PPO, which is not derived from it."""
+    """Whether its step() takes time steps: an rl_agent, or OpenSpiel's PPO, which is not a subclass of it."""
     if isinstance(source, rl_agent.AbstractAgent):
         return True
     try:
@@ -26,19 +26,19 @@ def is_agent(source) -> bool:
 
 
 def agent_title(agent) -> str:
-    """What is judged of an agent."""
+    """What is evaluated, in words: the agent, or its average policy."""
     return f"the average policy of {bot_name(agent)}" if _average_mode(agent) is not None else bot_name(agent)
 
 
 def _average_mode(agent):
-    """The mode of NFSP in which it plays its average policy; None if an agent has no such mode."""
+    """The mode of NFSP in which it plays its average policy; None if the agent has no such mode."""
     if not hasattr(agent, "temp_mode_as"):
         return None
     return getattr(type(getattr(agent, "mode", None)), "AVERAGE_POLICY", None)
 
 
 class EvaluatedAgent:
-    """An agent as RLAgentPolicy asks it: one time step at a time, NFSP in the mode of its average policy."""
+    """An agent as RLAgentPolicy needs it: queried with one time step at a time, NFSP in its average-policy mode."""
 
     def __init__(self, agent):
         self.agent, self._average = agent, _average_mode(agent)
@@ -56,9 +56,9 @@ class EvaluatedAgent:
 
 
 def agent_policy(game: pyspiel.Game, agent, player: int) -> policy_lib.Policy:
-    """An OpenSpiel agent as the policy that its evaluation steps follow (OpenSpiel's own RLAgentPolicy).
+    """An OpenSpiel agent as the policy that it plays in evaluation mode (OpenSpiel's RLAgentPolicy).
 
-    An agent that was trained on observations, not on information states, has an input of that size.
+    The size of its input tells whether it was trained on observations or on information states.
     """
     sizes = {tensor: math.prod(shape) for tensor, shape in tensor_shapes(game).items()}
     size = _input_size(agent)
@@ -73,7 +73,7 @@ def agent_policy(game: pyspiel.Game, agent, player: int) -> policy_lib.Policy:
 
 
 def _input_size(agent) -> int | None:
-    """The number of inputs that an agent says it takes."""
+    """The number of inputs of an agent, if it has an attribute with this number."""
     for each in (agent, getattr(agent, "_rl_agent", None)):
         for name in ("_info_state_size", "info_state_size", "input_shape"):
             size = getattr(each, name, None)

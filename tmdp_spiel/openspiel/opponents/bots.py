@@ -39,7 +39,7 @@ def _in_cpp(kind: type) -> bool:
 class BotAdapter(pyspiel.Bot):
     """Anything with step(state) as a bot of OpenSpiel. Its other methods are called if it implements them.
 
-    A new episode is told by restart_at, or else by restart.
+    At the beginning of an episode, restart_at is called, or restart if it has no restart_at.
     """
 
     def __init__(self, inner):
@@ -51,12 +51,12 @@ class BotAdapter(pyspiel.Bot):
 
     @property
     def name(self) -> str:
-        """What to call it."""
+        """The name of the bot."""
         return bot_name(self.inner)
 
     @property
     def listens(self) -> bool:
-        """Whether it is to be told of actions."""
+        """Whether it must be informed of actions."""
         return self._inform_action is not None
 
     def step(self, state):
@@ -89,12 +89,12 @@ def as_bot(source) -> BotAdapter:
 
 
 def bot_name(source) -> str:
-    """The name of a bot's class, or of the function or class that it is."""
+    """The name of a bot's class, or of the function or class itself."""
     return getattr(source, "__name__", None) or type(source).__name__
 
 
 def said_player(source) -> int | None:
-    """The player that a bot or an agent says it plays, if any."""
+    """The player in a bot's or agent's attribute player_id, if any."""
     if isinstance(source, type):
         return None
     for name in ("player_id", "_player_id"):
@@ -108,10 +108,10 @@ def said_player(source) -> int | None:
 
 
 def why_not_as_player(bot, game: pyspiel.Game, player: int) -> str | None:
-    """What happens if a bot of OpenSpiel in C++ is asked for a move as a player; None if it answers.
+    """What goes wrong if a C++ bot of OpenSpiel is asked for a move as this player; None if it answers.
 
-    Such a bot does not say where it sits, and as another player many end the process. So it is asked in a copy of the
-    process; what it does there leaves no trace here. Other bots are not asked.
+    Such a bot does not say which player it is, and many terminate the process if asked as another player. So it is
+    asked in a copy of the process, without effect on this one. Other bots are not asked.
     """
     if type(bot) is not pyspiel.Bot or not hasattr(os, "fork"):
         return None
@@ -150,7 +150,7 @@ def why_not_as_player(bot, game: pyspiel.Game, player: int) -> str | None:
 def first_decision(
     game: pyspiel.Game, player: int, bot: pyspiel.Bot | None = None, tries: int = 100, seed: int = 0
 ) -> pyspiel.State | None:
-    """A state at which the player is to act, found by playing at random; the bot of the player is told how."""
+    """A state at which the player is to act, found by playing at random; the player's bot is informed of the moves."""
     rng = np.random.default_rng(seed)
     for _ in range(tries):
         state = game.new_initial_state()

@@ -30,8 +30,8 @@ class Digests:
     """Digests an object: everything in it that can be read, and the code of its classes and functions.
 
     code:    digests of files and of compiled functions
-    held:    what the functions of classes hold
-    globals: by name, what functions use of their modules, and attributes of classes
+    held:    the defaults and closures of the functions of classes
+    globals: by name, the module variables that functions use, and attributes of classes
     unread:  what could not be read
     """
 
@@ -49,12 +49,12 @@ class Digests:
         self._followed: set[types.CodeType] = set()
 
     def begin(self, each) -> str:
-        """The digest of an object, whatever was read before."""
+        """The digest of an object, independent of what was read before."""
         self._numbers = {}
         return self.digest(each)
 
     def digest(self, each) -> str:
-        """The digest of an object, in which objects that came before have numbers."""
+        """The digest of an object, in which objects that occurred before are replaced by numbers."""
         if each is None or isinstance(each, (bool, int, float, complex, str, bytes)):
             return repr(each)
         if isinstance(each, pathlib.PurePath):
@@ -116,7 +116,7 @@ class Digests:
         )
 
     def attributes(self, each) -> dict[str, object]:
-        """What an object holds, by name."""
+        """The contents of an object, by name."""
         kind = type(each)
         self._read_class(kind)
         held = dict(getattr(each, "__dict__", {}))
@@ -147,7 +147,7 @@ class Digests:
     # What functions use ---------------------------------------------------------------------------------------------
 
     def follow(self) -> None:
-        """Reads the global names that the functions use which were read, and the functions behind these."""
+        """Reads the global names used by the functions that were read, and by functions of these names."""
         while self._functions:
             function = self._functions.pop()
             module = sys.modules.get(str(function.__module__))
@@ -189,7 +189,7 @@ class Digests:
                 self.code.append(_file_digest(pathlib.Path(path)))
 
     def _read_module(self, module: types.ModuleType) -> None:
-        """The file of a module that is not installed, and those of the modules that it imports."""
+        """The file of a module that is not an installed package, and the files of the modules that it imports."""
         if module.__name__ in self._modules or _is_installed(module):
             return
         self._modules.add(module.__name__)
@@ -218,7 +218,7 @@ def _module_name(value) -> str:
 
 
 def _names(code: types.CodeType) -> Iterator[str]:
-    """The names that a function and those inside of it use."""
+    """The names used by a function and the functions defined in it."""
     yield from code.co_names
     for each in code.co_consts:
         if isinstance(each, types.CodeType):
@@ -235,7 +235,7 @@ def _imports(code: types.CodeType) -> Iterator[str]:
 
 
 def _is_installed(module: types.ModuleType) -> bool:
-    """Whether a module is of Python, of a package that was installed, or of this project."""
+    """Whether a module belongs to Python, to an installed package, or to this project."""
     top = module.__name__.partition(".")[0]
     if top in _OURS or (top in sys.stdlib_module_names and top != "__main__"):
         return True

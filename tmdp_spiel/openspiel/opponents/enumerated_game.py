@@ -1,7 +1,7 @@
-"""Episodes against opponents who are played with, on the tree that the rules alone give.
+"""Episodes against live opponents, on the tree that the rules alone give.
 
-The rules of a small game are known even where the opponents are not, so its infostate tree can be enumerated, and
-bounds need not allow for states that have not been met.
+The rules of a small game are known even if the opponents are not. So its infostate tree can be enumerated, and bounds
+need not allow for states that have not been visited yet.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tmdp_spiel.trees.lazy_tree import OUTSIDE, ROOT, LazyTree
 
 
 class EnumeratedTreeView:
-    """An enumerated tree with the numbers and methods of a LazyTree: the root is sequence 0, others are one more."""
+    """An enumerated tree with the numbers and methods of a LazyTree: the root is sequence 0, other numbers one more."""
 
     new_states = 0
     names = types.SimpleNamespace(ambiguous=False)
@@ -31,7 +31,7 @@ class EnumeratedTreeView:
         self.first_of = (tree.first_sequence + 1).tolist()
 
     def find(self, sequence: int, string: str, legal: tuple[int, ...]) -> int:
-        """The state after a sequence, told by its string and legal actions; OUTSIDE if there is none."""
+        """The state after a sequence with this string and these legal actions; OUTSIDE if there is none."""
         tree, before = self.tree, self.sequence(sequence)
         number = tree.state_after(before, string)
         if number is not None and tuple(tree.legal_actions(number).tolist()) != legal:
@@ -41,24 +41,24 @@ class EnumeratedTreeView:
     get_or_add = find
 
     def end(self, sequence: int) -> None:
-        """Nothing to note: where episodes can end is known."""
+        """Does nothing: it is known where episodes can end."""
 
     def sequence(self, number: int) -> int:
-        """The number that the tree itself gives the sequence."""
+        """The number of the sequence in the tree itself."""
         return self.tree.root if number == ROOT else number - 1
 
 
 class EnumeratedGame(LiveGame):
-    """As LiveGame, on an enumerated tree; learners may also be such that play a mixed plan.
+    """As LiveGame, on an enumerated tree; learners may also play mixed plans.
 
     Args:
         tree: from build_infostate_tree, for the same game and player.
-        Others: as LiveGame.
+        Others: as for LiveGame.
     """
 
     def _checked_tree(self, tree):
         if tree is None or isinstance(tree, LazyTree) or tree.player != self.player:
-            raise ValueError(f"this needs an enumerated tree of player {self.player}, not {tree!r}")
+            raise ValueError(f"an enumerated tree of player {self.player} is needed, not {tree!r}")
         return tree
 
     def _view_of_tree(self) -> EnumeratedTreeView:
@@ -70,9 +70,9 @@ class EnumeratedGame(LiveGame):
     def play(self, learner: Learner, number: int) -> int:
         """Lets the learner play and learn; returns how many episodes it played, fewer if an opponent failed.
 
-        A failed episode is among them: it counts as the worst that it could have been (`observe_failed`), as what fails
-        may depend on the cards. A learner from whole histories (`learn_actions`) cannot do that: it ends before the
-        failed episode, where bounds that hold at all times hold, and must not learn from others after it.
+        A failed episode is counted, as the worst outcome that it could have had (`observe_failed`), because failures
+        may depend on the cards. A learner that learns from whole histories (`learn_actions`) cannot do this. It ends
+        before the failed episode, where its anytime bounds hold, and must not learn from later episodes.
         """
         if learner.tree is not self.tree:
             raise ValueError(f"the learner was made for another tree: {learner.tree!r}, not {self.tree!r}")
@@ -100,7 +100,7 @@ class EnumeratedGame(LiveGame):
         return number
 
     def _learns_from_whole_episode(self, learner: Learner, choose, known: int) -> bool:
-        """Plays an episode, and lets the learner learn from what everybody did; False if an opponent failed."""
+        """Plays an episode, and lets the learner learn from all moves of it; False if an opponent failed."""
         state, deadline = self.game.new_initial_state(), self.deadline
         self.deadline = math.inf  # an episode that was cut off could not be settled, and leaving it out could mislead
         ended_on, utility, left = self._play_on(state, ROOT, choose, known, self._view.find)
@@ -114,7 +114,7 @@ class EnumeratedGame(LiveGame):
         return True
 
     def _play_batches(self, learner: Learner, number: int) -> int:
-        """None of the episodes of a round is learned from before all of them have ended."""
+        """Plays a round of episodes, and learns from them when all of them have ended."""
         played = 0
         while played < number and not self._has_stopped:
             size = min(number - played, largest_round(self._batched.in_flight, learner.episodes))
@@ -123,7 +123,7 @@ class EnumeratedGame(LiveGame):
             elif isinstance(learner, BettingOnValues):
                 selectors = functools.partial(_same, self._follow(learner.plan())[0])
             else:
-                raise TypeError(f"{type(learner).__name__} does not play in rounds")
+                raise TypeError(f"{type(learner).__name__} cannot play in rounds")
             ended = self._round(selectors, self.tree.num_states, size)
             self._check_inside(any(steps for _, steps, _, _ in ended))
             self._learn_from(learner, [(self._view.sequence(sequence), utility) for sequence, _, utility, _ in ended])
@@ -133,11 +133,11 @@ class EnumeratedGame(LiveGame):
     def _check_inside(self, left: bool) -> None:
         if left:
             raise ValueError(
-                f"an episode of {self.game} came to a state that the rules did not give when they were enumerated"
+                f"an episode of {self.game} reached a state that was not found when the rules were enumerated"
             )
 
     def _learn_from(self, learner: Learner, episodes: list[tuple[int, float | None]]) -> None:
-        """Lets the learner, and whoever watches, learn from episodes that were played by one policy.
+        """Lets the learner, and the observer if there is one, learn from episodes that one policy played.
 
         episodes: the sequence that each ended on, and its utility; None if an opponent failed.
         """
@@ -165,5 +165,5 @@ class EnumeratedGame(LiveGame):
 
 
 def _same(choose, draw):
-    """The same selector of actions for every episode of a round."""
+    """The action selector, which is the same for every episode of a round."""
     return choose

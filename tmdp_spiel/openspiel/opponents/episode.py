@@ -15,11 +15,11 @@ _CHANCE, _TERMINAL = int(pyspiel.PlayerId.CHANCE), int(pyspiel.PlayerId.TERMINAL
 
 
 class EpisodeTooLongError(RuntimeError):
-    """An episode had more moves than an episode may have; it is not counted."""
+    """An episode had more moves than max_moves; it is not counted."""
 
 
 class Categorical:
-    """Actions with their probabilities, to be drawn from with one uniform number."""
+    """A distribution over actions, from which one uniform number draws an action."""
 
     __slots__ = ("actions", "cumulative")
 
@@ -34,7 +34,7 @@ class Categorical:
 
 
 class Episode:
-    """Plays a state to its end. Iterating yields the player wherever one is to act, and plays `action` there.
+    """Plays a state to its end. Iterating yields the player who is to act, and then plays the attribute `action`.
 
     >>> import random
     >>> rng = random.Random(0)
@@ -45,10 +45,10 @@ class Episode:
     True
 
     Args:
-        state: where it begins; turn-based. It is played on itself, not on a copy.
-        draw: gives uniform numbers, for chance.
-        inform: inform(state, player, action) is called before every move, those of chance included.
-        max_moves: the most moves; then an EpisodeTooLongError is raised.
+        state: where it begins; turn-based. It is modified, not copied.
+        draw: returns uniform random numbers, for chance.
+        inform: inform(state, player, action) is called before every move, including those of chance.
+        max_moves: the most moves; after these an EpisodeTooLongError is raised.
     """
 
     __slots__ = ("_draw", "_inform", "_max_moves", "action", "state")
@@ -79,8 +79,8 @@ class Episode:
             state.apply_action(action)
         if not state.is_terminal():
             raise EpisodeTooLongError(
-                f"an episode of {game_string(state.get_game())} was given up after {self._max_moves:,} moves, and is "
-                "not counted; max_moves bounds them"
+                f"an episode of {game_string(state.get_game())} did not end within {self._max_moves:,} moves and is "
+                "not counted; raise max_moves to allow more"
             )
 
 
@@ -95,7 +95,7 @@ def play_episode(
     Args:
         game: the game, turn-based.
         everyone: LiveOpponents that play as every player.
-        draw: gives uniform numbers, for chance and for policies.
+        draw: returns uniform random numbers, for chance and for policies.
         watch: watch(state, player, action) is called at every decision, before the move.
     """
     state = game.new_initial_state()

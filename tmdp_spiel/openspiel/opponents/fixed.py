@@ -1,4 +1,4 @@
-"""The other players, fixed: one behaviour for each, from whatever form OpenSpiel has it in."""
+"""Fixed opponents: one policy for each other player, from any of OpenSpiel's forms of policies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ASKED_AGAIN = 4
 
 
 class NotAPolicyError(ValueError):
-    """An opponent's policy answers differently from query to query, or sees what its player cannot."""
+    """An opponent's answers change from query to query, or depend on what its player cannot see."""
 
 
 def uniform(game: pyspiel.Game) -> policy_lib.Policy:
@@ -32,14 +32,14 @@ def uniform(game: pyspiel.Game) -> policy_lib.Policy:
 
 
 def check_player(game: pyspiel.Game, player: int) -> int:
-    """The player's number, if the game has such a player."""
+    """The player's number; raises an error if the game has no such player."""
     if not validation.is_whole(player) or not 0 <= player < game.num_players():
         raise ValueError(f"{game_title(game)} has players 0 .. {game.num_players() - 1}; there is no player {player!r}")
     return int(player)
 
 
 def state_key(state: pyspiel.State, player: int, game_type: pyspiel.GameType) -> str:
-    """The string that tells the player's information states apart, by OpenSpiel's own order of preference."""
+    """The string that identifies the player's information state, in OpenSpiel's order of preference."""
     if game_type.provides_information_state_string:
         return state.information_state_string(player)
     return state.observation_string(player)
@@ -49,12 +49,12 @@ class FixedOpponents:
     """The distribution that the players other than `player` follow at each of their states, checked as it is read.
 
     opponent: one joint policy, or a mapping from player to policy. A policy is an OpenSpiel Python policy, a C++
-    policy, or a bot that exposes its policy. It is asked once per information state if it is a table, which can answer
-    in one way only, and twice otherwise: a search that answers differently the second time is no policy, and is
-    refused. One that says that it `depends_on_history`, more than the game's strings tell, is asked at every history.
+    policy, or a bot that exposes its policy. If it is a table, it is queried once per information state. Otherwise it
+    is queried twice, and refused if its second answer differs, as that of a search does. A policy with the attribute
+    `depends_on_history` remembers more than the game's strings, and is queried at every history.
 
-    every_history: ask what is no table at every history, and refuse a policy that looks at more than its player sees.
-    queries: instead, take the mean of the given number of answers at each information state.
+    every_history: query a policy that is not a table at every history, and refuse one that depends on what its player
+    cannot see. queries: instead, average the given number of answers at each information state.
     """
 
     def __init__(
@@ -98,14 +98,14 @@ class FixedOpponents:
             again = self.read(state)
             if _differ(distribution, again):
                 raise NotAPolicyError(
-                    f"player {other}'s policy looks at what the player cannot see: at its state {key[1]!r} it answers "
-                    f"{_brief(distribution)} after one history and {_brief(again)} after another. If it looks at the "
-                    "player's own past, which the strings of this game may forget, say so by depends_on_history = True"
+                    f"player {other}'s policy depends on what the player cannot see: at its state {key[1]!r} it "
+                    f"answers {_brief(distribution)} after one history and {_brief(again)} after another. If it "
+                    "depends on the past of its player, which this game may forget, set its depends_on_history = True"
                 )
         return distribution
 
     def _settled(self, state, key) -> list[tuple[int, float]]:
-        """The distribution at a state that is asked for the first time, once it is sure that there is one."""
+        """The distribution at a state that is queried for the first time, after checking that it does not vary."""
         other, first = state.current_player(), self.read(state)
         if self._queries is not None:
             answers = [first, *(self.read(state) for _ in range(self._queries - 1))]
@@ -115,14 +115,14 @@ class FixedOpponents:
             if _differ(first, again):
                 raise NotAPolicyError(
                     f"player {other}'s answers change from query to query: at its state {key!r} {_brief(first)}, then "
-                    f"{_brief(again)}. That is a search, not a policy, and a tree of single answers would be that of "
-                    "another opponent. Play it live (exploit takes bots), or give queries=, the number of answers to "
-                    "average at each state: then nothing is exact"
+                    f"{_brief(again)}. This is a search, not a policy, and a tree of single answers would describe "
+                    "another opponent. Play it live (exploit accepts bots), or give queries=, the number of answers to "
+                    "average at each state; the values are then only estimates"
                 )
         return first
 
     def answers_differently(self, state: pyspiel.State, before_each: Callable[[], None] = lambda: None) -> bool:
-        """Whether answers at one state differ; a table is not asked. before_each: called before every question."""
+        """Whether answers at one state differ; a table is not queried. before_each: called before every query."""
         if state.current_player() in self._tables:
             return False
         first = None
@@ -135,7 +135,7 @@ class FixedOpponents:
         return False
 
     def read(self, state: pyspiel.State) -> list[tuple[int, float]]:
-        """The same, asked again."""
+        """The same distribution, queried again."""
         other = state.current_player()
         key = state_key(state, other, self._game_type)
         where = f"at state {key!r} of player {other}"
@@ -150,7 +150,7 @@ class FixedOpponents:
             given = {int(action): float(probability) for action, probability in dict(given).items()}
         except (TypeError, ValueError):
             raise ValueError(
-                f"the opponent's policy answers {given!r} {where}; an answer is {{action: probability}}"
+                f"the opponent's policy answers {given!r} {where}; it must answer {{action: probability}}"
             ) from None
         if not given:
             raise ValueError(f"the opponent's policy is missing {where}, which it can reach")
@@ -159,30 +159,30 @@ class FixedOpponents:
             self._warned = True
             warnings.warn(
                 f"the opponent's probabilities sum to {total!r} {where}, as in single precision or less; they are "
-                "divided by their sum, here and elsewhere",
+                "divided by their sum at every state",
                 stacklevel=2,
             )
         return list(zip(legal, probabilities))
 
 
-# Policies that look up an information state, or know only the legal actions: they answer in one way.
+# Policies that look up an information state, or depend only on the legal actions: their answers cannot vary.
 _TABLES = (policy_lib.TabularPolicy, policy_lib.UniformRandomPolicy, pyspiel.TabularPolicy)
 
 
 def is_table(source) -> bool:
-    """Whether it can answer in one way only at an information state."""
+    """Whether its answers at an information state cannot vary."""
     return answers_as(source, *_TABLES)
 
 
 def is_uniform(source) -> bool:
-    """Whether it is the policy that plays every legal action with the same probability, and is known to be."""
+    """Whether it is known to be the policy that plays every legal action with the same probability."""
     return answers_as(source, policy_lib.UniformRandomPolicy, pyspiel.UniformPolicy)
 
 
 def answers_as(source, *kinds) -> bool:
     """Whether a policy is of one of these classes and answers as the class does.
 
-    A subclass, or one object, may have another `action_probabilities`: then it has to be asked.
+    A subclass, or a single object, may have another `action_probabilities`; then it has to be queried.
     """
     if "action_probabilities" in getattr(source, "__dict__", {}):
         return False
@@ -214,8 +214,8 @@ def _reader(source, player: int):
         return _bot_reader(source, player)
     if isinstance(source, rl_agent.AbstractAgent):
         raise TypeError(
-            f"player {player}'s policy is an agent, {type(source).__name__}; give ts.exploit the agent itself, or make "
-            "a policy of it with open_spiel.python.rl_agent_policy.RLAgentPolicy"
+            f"player {player}'s policy is an agent, {type(source).__name__}; give the agent to ts.exploit, or make a "
+            "policy from it with open_spiel.python.rl_agent_policy.RLAgentPolicy"
         )
     raise TypeError(
         f"player {player}'s policy must be an OpenSpiel policy or a bot that provides its policy, not "
@@ -224,7 +224,7 @@ def _reader(source, player: int):
 
 
 def _bot_reader(bot: pyspiel.Bot, player: int):
-    """Bots in C++ tell their policy by get_policy; OpenSpiel's own bots in Python only by step_with_policy."""
+    """Bots in C++ give their policy by get_policy; OpenSpiel's bots in Python only by step_with_policy."""
     if type(bot).step_with_policy is not pyspiel.Bot.step_with_policy and not implements(bot, "get_policy"):
         return lambda state: dict(bot.step_with_policy(state)[0])
     if not bot.provides_policy():

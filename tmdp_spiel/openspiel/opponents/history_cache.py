@@ -1,4 +1,4 @@
-"""Histories of a game that occurred before, with what can happen there: they spare episodes asking the game again."""
+"""A cache of histories that occurred before, with what can happen there, so that the game need not be queried again."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _CHANCE, _TERMINAL = int(pyspiel.PlayerId.CHANCE), int(pyspiel.PlayerId.TERMINAL
 
 
 class CachedHistory:
-    """A history that occurred before: who is to move, and what comes after each move as far as it occurred.
+    """A history that occurred before: who is to move, and the histories after the moves that occurred.
 
     after: by move, its CachedHistory; SEEN_ONCE if it occurred once, None if not at all
-    sequence: the last own sequence;  number: the own state;  cumulative: of a draw;  value: the return at the end
+    sequence: the player's last sequence;  number: the player's state;  cumulative: of a draw;  value: the return
     """
 
     __slots__ = ("actions", "after", "cumulative", "kind", "number", "sequence", "state", "value")
@@ -38,9 +38,9 @@ class CachedHistory:
 
 
 class HistoryCache:
-    """Makes CachedHistory objects, up to a number of them.
+    """Makes CachedHistory objects, up to a limit.
 
-    view: finds own states, as LiveGame does.
+    view: finds the player's states, as LiveGame does.
     """
 
     def __init__(self, player: int, view: Any, opponents: LiveOpponents):
@@ -52,7 +52,7 @@ class HistoryCache:
         return self._number >= MOST
 
     def new_node(self, state: pyspiel.State, sequence: int) -> CachedHistory | None:
-        """None if it is an own state that is not in the tree, or a player fails there, as it will in the episode."""
+        """None if it is a state of the player that is not in the tree, or if a player fails there."""
         try:
             return self._new_node(state, sequence)
         except AnswersChangeError:

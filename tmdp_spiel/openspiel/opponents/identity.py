@@ -1,8 +1,8 @@
-"""Is this the opponent of the earlier calls? What a run's file keeps to tell.
+"""Checks whether an opponent is that of the earlier calls, by what a run's file stores about it.
 
-Of an opponent that can only be played with, four things are compared: the code that defines it (the bytes of its file
-and of the user's modules that it imports, and the compiled functions of its class), its attributes and the global names
-that its functions use, without generators, as they are when it has been made, and the answers of a copy of it.
+For an opponent that can only be played against, these are compared: the code that defines it (the bytes of its file and
+of the user's modules that it imports, and the compiled functions of its class); its attributes right after it was made
+and the global names that its functions use, both without generators; and the answers of a copy of it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tmdp_spiel.openspiel.opponents import repetition
 from tmdp_spiel.openspiel.opponents.digests import Digests, combined
 from tmdp_spiel.openspiel.opponents.repetition import ENOUGH_ANSWERS, Transcript, number_of_answers
 
-# The states that objects had when calls began and ended: they are the same objects, whatever they have learned since.
+# The states of objects at the beginning and end of calls: they are the same objects, even if they have learned since.
 _SEEN: dict[tuple[int, ...], _Seen] = {}
 
 
@@ -37,12 +37,12 @@ class _Seen:
 
 @dataclasses.dataclass
 class Identity:
-    """What an opponent is known by.
+    """The identity of an opponent.
 
     code:    a digest of the code
     state:   digests by name, of attributes and of global names that its code uses
     unread:  what could not be read
-    answers: what copies of it answered when they played alone
+    answers: what copies of it answered in test episodes
     """
 
     code: str
@@ -58,7 +58,7 @@ class Identity:
         return cls(**json.loads(text))
 
     def without(self, names: Iterable[str], why: str) -> Identity:
-        """As it is, but that these parts of its state cannot be compared."""
+        """The same identity, without comparing these parts of the state."""
         gone = set(names)
         state = {name: digest for name, digest in self.state.items() if name not in gone}
         return dataclasses.replace(
@@ -67,7 +67,7 @@ class Identity:
 
 
 def identify(source, made: Mapping[int, object] | None = None) -> Identity:
-    """The identity of an opponent as a user gave it, without its answers; also for objects that play between two calls.
+    """The identity of an opponent as the user gave it, without its answers; also if it plays between two calls.
 
     made: by player, the bots that play: the objects that were given, or those that were made.
     """
@@ -93,12 +93,12 @@ def _leaves(source) -> list:
 
 
 def _is_object(each) -> bool:
-    """Whether it plays itself, and is not what makes those that play."""
+    """Whether the object itself plays, and does not only make the bots that play."""
     return not isinstance(each, (str, type, pathlib.PurePath, functools.partial)) and not inspect.isroutine(each)
 
 
 def remember(source, state: dict[str, str]) -> None:
-    """Notes the state of given objects, when a call begins and when it ends."""
+    """Records the state of given objects at the beginning and end of a call."""
     with contextlib.suppress(TypeError):  # what cannot be referred to weakly is not remembered
         key = tuple(map(id, _leaves(source)))
         known = _seen(source)
@@ -120,19 +120,19 @@ def _seen(source) -> _Seen | None:
 
 
 def last_state(source) -> dict[str, str] | None:
-    """What was noted last of given objects, if anything."""
+    """What was recorded last for given objects, if anything."""
     known = _seen(source)
     return None if known is None else known.states[-1]
 
 
 def is_the_same_object(before: Identity, source) -> bool:
-    """Whether it plays on in this process as the very object that it was at the beginning of the run."""
+    """Whether it is still the same object in this process as at the beginning of the run."""
     known = _seen(source)
     return known is not None and before.state in known.states
 
 
 def other_parts(before: Identity, now: Identity, source) -> list[str]:
-    """The parts of its state that are not what they were: then, or for the same object at the end of the last call."""
+    """The parts of its state that have changed since then or, for the same object, since the end of the last call."""
     then = before.state
     if is_the_same_object(before, source) and (known := _seen(source)) is not None:
         then = known.states[-1]
@@ -140,16 +140,16 @@ def other_parts(before: Identity, now: Identity, source) -> list[str]:
 
 
 def difference(before: Identity, now: Identity, source) -> str:
-    """Why it is not the opponent of before, as a clause; empty if nothing speaks against it."""
+    """Why it is not the earlier opponent, as a clause; empty if no difference was found."""
     if not isinstance(before.state, dict):
-        return "what is known of it was noted by an earlier version of this package"
+        return "its identity was recorded by an earlier version of this package"
     if before.code != now.code:
         return "the code that defines it has changed since"
     # What could be read at one of the two times only was said.
     then, here = ([each.rpartition(" (")[0] for each in which.unread if each.endswith(")")] for which in (before, now))
     if parts := [name for name in other_parts(before, now, source) if name not in (*then, *here)]:
         return (
-            f"its attributes are not those that it had then ({', '.join(parts[:3])}"
+            f"its attributes have changed since ({', '.join(parts[:3])}"
             f"{' and others' if len(parts) > 3 else ''}); if it changes while it plays, give its class, or a function "
             "that makes it"
         )
@@ -157,7 +157,7 @@ def difference(before: Identity, now: Identity, source) -> str:
 
 
 def cannot_be_told(now: Identity) -> str:
-    """What could not be compared, as a clause; empty if all could."""
+    """What could not be compared, as a clause; empty if everything was compared."""
     unread = list(now.unread)
     if number_of_answers(now.answers) < ENOUGH_ANSWERS:
         unread.append(f"its answers, of which there were {number_of_answers(now.answers)}")
@@ -168,7 +168,7 @@ def cannot_be_told(now: Identity) -> str:
 
 
 def copied(source):
-    """A copy that can be asked without touching the original; None if it cannot be copied."""
+    """A copy that can be queried without affecting the original; None if it cannot be copied."""
     with contextlib.suppress(Exception):
         if isinstance(source, pyspiel.Bot) and pyspiel.Bot in type(source).__bases__:  # which pickle cannot copy
             kind: Any = type(source)

@@ -1,4 +1,4 @@
-"""The other players at a live table: policies that are asked, and bots that are played with."""
+"""Live opponents: policies that are queried and bots that are asked for moves during an episode."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _MOST_REMEMBERED = 1_000_000
 
 
 class OpponentError(RuntimeError):
-    """An opponent failed in the middle of an episode.
+    """An opponent failed during an episode.
 
-    result: of exploit, what was certified before; None elsewhere.
+    result: if raised by exploit, the result certified before the failure; otherwise None.
     """
 
     def __init__(self, message: str, result=None):
@@ -30,25 +30,25 @@ class OpponentError(RuntimeError):
 
 
 class TimeOverError(Exception):
-    """The deadline of an episode came before a player was asked."""
+    """The deadline passed before a player could be asked for its move."""
 
 
 class AnswersChangeError(OpponentError):
-    """A policy was found to answer differently when it is asked again, after its answers were taken for settled."""
+    """A policy gave another answer when it was queried again, after its earlier answers were cached."""
 
 
 class LiveOpponents:
-    """Moves for the players other than `player`; if that is None, for those of the mapping `opponent`.
+    """Plays the moves of the players other than `player`; if that is None, of those in the mapping `opponent`.
 
-    opponent: a policy or a bot for all of them, or a mapping from player to policy or bot. A policy, in any form that
-    OpenSpiel has, is asked at every information state that is visited, and its answer remembered; unless it answers
-    differently when it is asked again at its first state, as a search does: then it is asked at every visit, and so are
-    all of them with asked_every_time. If that is found only at a later state, after other answers were remembered, it
-    is an AnswersChangeError. A bot needs no more than step(); restart_at (or else restart) and inform_action are called
-    where it implements them. A bot that plays several players is one bot. A bot in C++ that does not play the player it
-    is put at is refused, unless check_players is False.
+    opponent: a policy or a bot for all of them, or a mapping from player to policy or bot. A policy, in any of
+    OpenSpiel's forms, is queried once at every information state that is visited, and its answer is cached. At its
+    first state it is queried twice. If the answers differ, as those of a search do, it is queried at every visit; with
+    asked_every_time all policies are. If its answers are found to differ only at a later state, after others were
+    cached, an AnswersChangeError is raised. A bot needs only step(); restart_at (or else restart) and inform_action are
+    called if it implements them. A bot may play several players. A bot in C++ that cannot play as its player is
+    refused, unless check_players is False.
 
-    deadline: after this, by time.perf_counter(), nobody is asked, and a TimeOverError is raised
+    deadline: after this, by time.perf_counter(), a TimeOverError is raised instead of asking an opponent
     """
 
     deadline = math.inf
@@ -72,8 +72,8 @@ class LiveOpponents:
         for other, bot in self.bots.items() if check_players else ():
             if (why := why_not_as_player(bot.inner, game, other)) is not None:
                 raise ValueError(
-                    f"{bot.name} does not play where it was put: as player {other} it {why}; give a mapping from "
-                    "player to opponent, or respond from another player"
+                    f"{bot.name} cannot play as player {other}: it {why}; give a mapping from "
+                    "player to opponent, or respond as another player"
                 )
         self._names = {other: bot.name for other, bot in self.bots.items()}
         self._names |= {other: bot_name(given[other]) for other in others if other not in self.bots}
@@ -90,17 +90,17 @@ class LiveOpponents:
 
     @property
     def all_known(self) -> bool:
-        """Whether every other player's policy is known."""
+        """Whether the policies of all other players are known."""
         return not self.bots and not self.changing
 
     def restart(self, state: pyspiel.State) -> None:
-        """A new episode begins."""
+        """Begins a new episode."""
         for player in self._told.values():
             with self.naming(player, state):
                 self.bots[player].restart_at(state)
 
     def inform(self, state: pyspiel.State, actor: int, action: int) -> None:
-        """Tells the other bots of an action that is about to be taken."""
+        """Informs the other bots of an action before it is played."""
         acting = self.bots[actor].inner if actor in self.bots else None
         for player in self._told.values():
             bot = self.bots[player]
@@ -128,8 +128,8 @@ class LiveOpponents:
                 raise AnswersChangeError(
                     f"player {other} ({self._names[other]}) is a policy whose answers change from query to query: "
                     f"first seen after the moves {state.history()} of {game_string(self._game)}, when "
-                    f"{len(self._draws):,} answers at other states had been taken for settled. What was learned before "
-                    "is not of one policy. Begin again with asked_every_time=True, or give a bot"
+                    f"{len(self._draws):,} answers at other states had been cached. The episodes so far were not "
+                    "played against a single policy. Begin again with asked_every_time=True, or give a bot"
                 )
             if changes:
                 self.changing.add(other)
@@ -165,13 +165,13 @@ class LiveOpponents:
         legal = state.legal_actions()
         if isinstance(action, bool) or action not in legal:
             raise OpponentError(
-                f"player {other} ({self._names[other]}) answered {action!r} after the moves {state.history()} of "
+                f"player {other} ({self._names[other]}) returned {action!r} after the moves {state.history()} of "
                 f"{game_string(self._game)}; legal are {legal}"
             )
 
     @contextlib.contextmanager
     def naming(self, other: int, state: pyspiel.State):
-        """What goes wrong with a player is said together with who it is and where."""
+        """Adds the player and the moves so far to the error of an opponent."""
         try:
             yield
         except TimeOverError:
@@ -184,7 +184,7 @@ class LiveOpponents:
 
 
 def is_bot(source) -> bool:
-    """Whether it can only be played with: a bot of OpenSpiel, or anything else with step() and no policy."""
+    """Whether it can only be played against: a bot of OpenSpiel, or anything else with step() and no policy."""
     if isinstance(source, (policy_lib.Policy, pyspiel.Policy)):
         return False
     return isinstance(source, pyspiel.Bot) or hasattr(source, "step")

@@ -1,9 +1,9 @@
-"""Episodes against opponents who are played with, through the game itself, on a lazy tree.
+"""Episodes against live opponents, played through the game itself, on a lazy tree.
 
-The cost of an episode is that of the game and the opponents: the learner is asked only at the states on the path, and
-nothing is done over the whole tree. Histories that occurred before are cached, with what can happen there, so that most
-episodes begin without asking the game. A history is cached at its second occurrence, one in every episode, up to a
-limit. (Not against bots, which are shown every state, nor where the game draws its chance events itself.)
+An episode takes the time of the game and the opponents: the learner is queried only at the states on the path, and
+there is no pass over the whole tree. Histories that occurred before are cached, with what can happen there, so that
+most episodes begin without the game. A history is cached at its second occurrence, one per episode, up to a limit. (Not
+against bots, which must see every state, nor if the game samples its chance events itself.)
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __all__ = ["EpisodeTooLongError", "LiveGame", "OpponentError"]
 
 
 def largest_round(in_flight: int, episodes: int) -> int:
-    """Rounds are short at first, when every episode teaches much, and long enough later to keep all workers busy."""
+    """The size of a round: small at first, when every episode is informative, later enough to keep workers busy."""
     return max(8, in_flight // 4, min(4 * in_flight, episodes // 4))
 
 
@@ -49,16 +49,15 @@ class LiveGame:
         game: anything that load_game takes.
         player: the player that learns.
         opponent: a policy or a bot, or a mapping from player to policy or bot; see LiveOpponents.
-        tree: the tree that grows, made by grow_tree; a new one if not given.
-        seed: of chance, of the opponents' policies, and of own moves outside the tree.
-        max_moves: the most moves of an episode; a longer one is given up, and an error says so.
-        batched_opponent: ExecutorOpponents or BatchedPolicy, to play many episodes at once; takes the place of
-            `opponent`.
+        tree: the lazy tree, made by grow_tree; a new one if not given.
+        seed: of chance, of the opponents' policies, and of the learner's moves outside the tree.
+        max_moves: the most moves of an episode; for a longer one an EpisodeTooLongError is raised.
+        batched_opponent: ExecutorOpponents or BatchedPolicy, to play many episodes at once, instead of `opponent`.
         on_error: what to do if an opponent fails. "raise": its error is raised, and the episode is not counted. "skip":
-            the episode counts as the worst that could have been, for a response that is measured the least return, for
-            an upper bound the largest; `failures` counts them, and `first_error` is the first. "stop": as "skip", and
-            no more episodes are played.
-        asked_every_time: policies are asked at every visit, and their answers are not remembered.
+            the episode counts as the worst possible outcome: the smallest return for a response that is measured, the
+            largest for an upper bound. `failures` counts these episodes, and `first_error` is the first error. "stop":
+            as "skip", but no more episodes are played.
+        asked_every_time: query policies at every visit instead of caching their answers.
     """
 
     mdp = None  # nothing is known but the game
@@ -97,7 +96,7 @@ class LiveGame:
         draws_openly = self._game_type.chance_mode != pyspiel.GameType.ChanceMode.SAMPLED_STOCHASTIC
         if isinstance(batched_opponent, ExecutorOpponents) and not draws_openly:
             raise ValueError(
-                f"{game_string(game)} draws its chance events itself, so that workers cannot play a history again"
+                f"{game_string(game)} samples its chance events itself, so workers cannot replay a history"
             )
         self._cache: Any = None
         if draws_openly and self.opponents.all_known:
@@ -113,17 +112,17 @@ class LiveGame:
         return tree
 
     def _view_of_tree(self) -> Any:
-        """The tree as an episode needs it: first_of, find, get_or_add and so on, with sequence 0 as its root."""
+        """The tree in the form that an episode needs: first_of, find, get_or_add and so on, with root 0."""
         return self.tree
 
     # An episode -----------------------------------------------------------------------------------------------------
 
     def _episode(self, choose, known: int, get_or_add):
-        """Plays one episode: (the last own sequence in the tree, the utility, whether it left the tree).
+        """Plays one episode: (the player's last sequence in the tree, the utility, whether it left the tree).
 
-        Histories that were seen before are followed in the cache. The utility is None if an opponent failed and
-        on_error is not "raise".
-        choose(number): the action index at a state below `known`; at others, and outside, own moves are uniform.
+        Histories that occurred before are followed in the cache. The utility is None if an opponent failed and on_error
+        is not "raise".
+        choose(number): the action index at a state below `known`; elsewhere the player's moves are uniformly random.
         get_or_add(sequence, string, legal): the number of a state, OUTSIDE if it is not in the tree.
         """
         node, draw, first_of = self._start, self._random.random, self._view.first_of
@@ -161,7 +160,7 @@ class LiveGame:
             node = after
 
     def _play_on(self, state: pyspiel.State, sequence: int, choose, known: int, get_or_add):
-        """The rest of an episode, through the game. At most new_states states are added to the tree."""
+        """Plays the rest of an episode through the game. Adds at most new_states states to the tree."""
         player, opponents, draw, game_type = self.player, self.opponents, self._random.random, self._game_type
         outside, left, last_new = False, False, known + self._view.new_states - 1
         at_random = opponents.at_random
@@ -202,7 +201,7 @@ class LiveGame:
 
     @property
     def deadline(self) -> float:
-        """After this, by time.perf_counter(), no episode is begun; one that is cut off counts as one that failed."""
+        """Sets a deadline, by time.perf_counter(): no episode begins after it; one it interrupts counts as failed."""
         return self.opponents.deadline
 
     @deadline.setter
@@ -215,7 +214,7 @@ class LiveGame:
 
     @property
     def generator(self) -> dict:
-        """Where the draws of chance, of policies and of own moves outside the tree are; for a file."""
+        """The state of the random draws of chance, of policies and of moves outside the tree; for a file."""
         return {"random": np.array(self._random.getstate()[1], np.uint32), "begun": self._begun}
 
     @generator.setter
@@ -228,10 +227,10 @@ class LiveGame:
     def play(self, learner: PathLearner, number: int) -> int:
         """Lets the learner play and learn; returns how many episodes it played.
 
-        Should an opponent fail, the error says who, where and how, unless on_error says otherwise; its episode is not
-        counted (in rounds, none of its round), and the learner, which has learned from the episodes before, can
-        continue. A policy whose answers turn out to change, after episodes in which they were remembered, is an error
-        too (AnswersChangeError): what was learned of it is not of one policy.
+        If an opponent fails, the error says who, where and how, unless on_error is set. The episode is not counted (in
+        rounds, the whole round is not), and the learner, which has learned from the earlier episodes, can continue. If
+        a policy's answers turn out to change after some were cached, an AnswersChangeError is raised, because the
+        learner has not learned about a single policy.
         """
         if learner.tree is not self.tree:
             raise ValueError(f"the learner was made for another tree: {learner.tree!r}, not {self.tree!r}")
@@ -259,11 +258,11 @@ class LiveGame:
         return number
 
     def _sequence_in_tree(self, sequence: int) -> int:
-        """The number that the tree gives a sequence of the view."""
+        """The number in the tree of a sequence of the view."""
         return sequence
 
     def _teach(self, learner: PathLearner, ended_on: int, utility: float | None, left: bool, known: int) -> None:
-        """Lets the learner, and whoever watches, learn from an episode; known: the states when it began."""
+        """Lets the learner, and the observer if there is one, learn from an episode; known: the states at its begin."""
         if utility is None:
             value = 0.0
             learner.observe_failed(ended_on, left)
@@ -274,20 +273,20 @@ class LiveGame:
             self.watch(ended_on, value, left, known)
 
     def _was_cut_off(self, utility: float | None) -> bool:
-        """Whether an episode without a utility ended because the time was over; it says nothing about change."""
+        """Whether an episode without a utility ended because of the deadline; it is not used to detect change."""
         return utility is None and time.perf_counter() > self.deadline
 
     def check_copies(self) -> bool:
-        """Compares the answers of several workers, if there are; whether there were enough to tell."""
+        """Compares the answers of several workers, if there are several; returns whether there were enough."""
         return not isinstance(self._batched, ExecutorOpponents) or self._batched.check_copies()
 
     @property
     def asked_again(self) -> int:
-        """How many answers were asked for again, because the worker died that was to give them."""
+        """How many answers were requested again because a worker died."""
         return getattr(self._batched, "asked_again", 0)
 
     def close(self) -> None:
-        """Ends what was started to play many episodes at once."""
+        """Shuts down the workers."""
         if self._batched is not None:
             self._batched.close()
 
@@ -295,7 +294,7 @@ class LiveGame:
 
     @property
     def least_piece(self) -> int:
-        """The fewest episodes to ask for at once: in rounds, enough to keep the workers busy."""
+        """The smallest useful number of episodes per call: in rounds, enough to keep the workers busy."""
         return 1 if self._batched is None else largest_round(self._batched.in_flight, 0)
 
     def _play_batches(self, learner: PathLearner, number: int) -> int:
@@ -303,14 +302,14 @@ class LiveGame:
             from tmdp_spiel.algorithms.catalogue import names_of
 
             raise TypeError(
-                f"{type(learner).__name__} plays a mixed policy that changes with every episode; in rounds only "
-                f"learners that settle what they play beforehand can learn: "
+                f"{type(learner).__name__} plays a mixed policy that changes with every episode, and cannot play in "
+                "rounds; use one of "
                 f"{names_of(lambda kind: getattr(kind, 'plays_in_rounds', False))}"
             )
         played = 0
         while played < number and not learner.stopped and not self._has_stopped:
             size = min(number - played, largest_round(self._batched.in_flight, learner.episodes))
-            # As the learner is now: none of the episodes of this round is learned from before all of them have ended.
+            # The learner does not change during a round: it learns after all its episodes have ended.
             known = self._view.num_states
             for sequence, steps, utility, _ in self._round(learner.action_selectors(size), known, size):
                 ended_on, left = self._settle(sequence, steps)
@@ -329,8 +328,9 @@ class LiveGame:
     def _moves(self, choose, known: int, draw):
         """One episode of a round, as a generator: see play_round.
 
-        Returns its last own sequence in the tree, what came after that, its utility and its history. What came after:
-        the (string, legal actions, index) of own states that are not in the tree, as far as they may be added.
+        Returns the player's last sequence in the tree, what came after it, the utility and the history. What came
+        after: the (string, legal actions, index) of the player's states that are not in the tree, as far as they may be
+        added.
         """
         state, sequence, inside = self.game.new_initial_state(), ROOT, True
         steps: list[tuple[str, tuple[int, ...], int]] = []
@@ -364,7 +364,7 @@ class LiveGame:
         return sequence, steps, state.player_return(player), state.history()
 
     def _settle(self, sequence: int, steps: list) -> tuple[int, bool]:
-        """Adds what an episode of a round has met to the tree: (its last own sequence there, whether it left it)."""
+        """Adds the states of an episode of a round to the tree: (the last sequence there, whether it left the tree)."""
         tree, added = self._view, 0
         for at, (string, legal, index) in enumerate(steps):
             states = tree.num_states
@@ -380,7 +380,7 @@ class LiveGame:
         return sequence, False
 
     def measure(self, plan: np.ndarray, number: int, recorder: Recorder | None = None) -> np.ndarray:
-        """Returns in [0, 1] of fresh episodes of a plan, as recommend() gives it; uniform where it does not go.
+        """Returns in [0, 1] of fresh episodes of a plan, as recommend() gives it; uniform at states outside of it.
 
         An episode in which an opponent failed counts as 0, if on_error is not "raise". recorder: records the episodes.
         """
@@ -409,7 +409,7 @@ class LiveGame:
         return sequence, (), utility, history
 
     def _follow(self, plan: np.ndarray):
-        """A function that plays the plan at states of the tree, and the number of states that it is for."""
+        """A function that plays the plan at states of the tree, and the number of states that it covers."""
         tree, draw = self.tree, self._random.random
         if np.issubdtype(plan.dtype, np.integer):
             return memoryview(np.ascontiguousarray(plan, PLAN_DTYPE).data).__getitem__, len(plan)

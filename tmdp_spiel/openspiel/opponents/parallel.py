@@ -1,12 +1,12 @@
-"""Many episodes at once, for opponents who are slow to answer or answer many questions as fast as one.
+"""Many episodes at once, for opponents who are slow or can answer many questions at once.
 
-Episodes are played in rounds. In a round the learner does not change: it is read at the states that the episodes come
-to, and it takes the episodes in when all of them have ended, in the order in which they were begun. So what an episode
-does depends only on the rounds before it and on its own draws, never on how long an answer took; bounds stay right
-(docs/theory.md, section 9), and with the same seed the same episodes are played whatever the number of workers.
+Episodes are played in rounds. The learner does not change during a round: it is queried at the states of the episodes,
+and learns from them when all of them have ended, in the order in which they began. So an episode depends only on
+earlier rounds and on its own random draws, never on how long an answer took. Bounds stay valid (docs/theory.md, section
+9), and with the same seed the same episodes are played, whatever the number of workers.
 
-While they wait for an opponent, episodes are set aside. An answer comes from an executor, on which the opponents think
-about several episodes at once, or from a policy that is asked about many states in one call.
+Episodes are suspended while they wait for an opponent. The answers come from an executor, on which opponents think
+about several episodes at once, or from a policy that is queried with many states in one call.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import Any
 
 import pyspiel
 
+from tmdp_spiel.evaluation.executors import without_repeats
 from tmdp_spiel.openspiel.distributions import read_distribution
 from tmdp_spiel.openspiel.load_game import load_game
 from tmdp_spiel.openspiel.opponents.bots import as_bot
@@ -46,25 +47,25 @@ _local = threading.local()
 
 
 class ExecutorOpponents:
-    """Opponents who think on an executor: each question is a history, which a worker plays again and answers.
+    """Opponents on the workers of an executor: each question is a history, which a worker replays and answers.
 
     Args:
         executor: a concurrent.futures executor, a number of processes, or a function that makes an executor. In the
             last two cases an executor whose workers die is replaced, and their questions are asked again.
         opponent: as for LiveOpponents, if it can be pickled.
-        make_opponent: a function of the game, or of the game and a `seed`, that can be pickled and makes the opponent;
-            for those that cannot be.
+        make_opponent: for opponents that cannot be pickled, a function of the game, or of the game and a `seed`, that
+            makes the opponent and can be pickled.
         in_flight: how many episodes may wait for an answer at once.
         seconds: the longest that an answer may take.
         seed: of the run; mixed into the random numbers of the workers.
 
-    A worker makes the opponents once. A bot is told of the history before every move, as if the episode had just come
-    there: what it has drawn for itself earlier in the episode is not kept. Episodes are independent only if every
-    worker has random numbers of its own: it reseeds the global generators of its process (unless that is the process of
-    the caller) and the generators that it finds in the opponents, and refuses bots in C++ made without `seed`. Workers
-    whose bots give the same random answers all the same are an error: see `repetition`.
+    A worker makes the opponents once. Before every move, a bot is informed of the whole history, as if the episode had
+    just reached this point; random choices that it stored earlier in the episode are lost. Episodes are independent
+    only if every worker has its own random numbers. So a worker reseeds the global generators of its process (unless it
+    is the caller's process) and the generators that it finds in the opponents, and refuses bots in C++ made without
+    `seed`. If the bots of two workers still give the same random answers, an error is raised: see `repetition`.
 
-    asked_again: how many answers were asked for again, because the worker died that was to give them.
+    asked_again: how many answers were requested again because a worker died.
     """
 
     def __init__(
@@ -85,7 +86,7 @@ class ExecutorOpponents:
                 "'file.py:Name', or a function at the top level of a module that takes seed; to ExecutorOpponents, as "
                 "make_opponent"
             ) from error
-        self._executor: Any = executor
+        self._executor: Any = without_repeats(executor)
         self._make: Callable | None = None
         if isinstance(executor, int):
             self._executor, self._make = None, lambda: concurrent.futures.ProcessPoolExecutor(executor)
@@ -98,7 +99,7 @@ class ExecutorOpponents:
         self._copies = Copies(OpponentError)
 
     def ask(self, key, state: pyspiel.State, uniform: float, attempt: int = 1) -> None:
-        """Asks for the action at a state; key: whose it is."""
+        """Requests the action at a state; key: identifies the episode."""
         if self._executor is None and self._make is not None:
             self._executor = self._make()
         player = state.current_player()
@@ -111,7 +112,7 @@ class ExecutorOpponents:
         self._waiting[answer] = key, state, attempt, uniform
 
     def answers(self) -> Iterator[tuple[int, int | OpponentError]]:
-        """Waits for the next answers: (whose, the action, or the error of an opponent that failed)."""
+        """Waits for the next answers: (key, the action, or the error of an opponent that failed)."""
         done, _ = concurrent.futures.wait(self._waiting, self.seconds, concurrent.futures.FIRST_COMPLETED)
         if not done:
             key, state, *_ = next(iter(self._waiting.values()))
@@ -145,12 +146,12 @@ class ExecutorOpponents:
                 yield key, action
 
     def check_copies(self) -> bool:
-        """Compares the answers of all workers; whether there were enough to tell if they repeat each other."""
+        """Compares the answers of all workers; returns whether there were enough to detect repetition."""
         self._copies.check()
         return not self._copies.too_few
 
     def _renew(self) -> None:
-        """A new executor in the place of one that is broken; one that only lost a task goes on."""
+        """Replaces a broken executor by a new one; an executor that only lost a task is kept."""
         try:
             self._executor.submit(int)
         except concurrent.futures.BrokenExecutor as error:
@@ -162,7 +163,7 @@ class ExecutorOpponents:
             self._executor = self._make()
 
     def give_up(self) -> None:
-        """Forgets all questions; an executor of its own is shut down, and with it whoever hangs."""
+        """Discards all questions; shuts down an executor that was made here, including workers that hang."""
         if self._make is None:
             for answer in self._waiting:
                 answer.cancel()
@@ -174,7 +175,7 @@ class ExecutorOpponents:
         self._waiting.clear()
 
     def close(self) -> None:
-        """Ends an executor of its own."""
+        """Shuts down an executor that was made here."""
         if self._make is not None and self._executor is not None:
             self._executor.shutdown()
             self._executor = None
@@ -215,7 +216,7 @@ def _answer(
 
 
 def _opponents_of_worker(game: pyspiel.Game, payload: bytes, entropy: int):
-    """The opponents, with random numbers that no other worker has. entropy: a number of the worker."""
+    """The opponents, with random numbers that differ from those of other workers. entropy: a number of the worker."""
     opponent, make_opponent, run_seed, caller = loads(payload)
     seed = derived_seed(run_seed, WORKERS, entropy)
     if os.getpid() != caller:
@@ -227,15 +228,15 @@ def _opponents_of_worker(game: pyspiel.Game, payload: bytes, entropy: int):
     reseed(opponent, seed)
     if not takes_seed and has_hidden_state(opponent):
         raise OpponentError(
-            "the opponent is or holds a bot in C++, whose random numbers cannot be seeded from outside: workers would "
-            "repeat each other's draws. Let make_opponent be a function of the game and a `seed`, and make the bot "
-            "with that seed"
+            "the opponent is or holds a bot in C++, whose random numbers cannot be seeded from outside, so workers "
+            "would repeat each other's draws. Give make_opponent, a function of the game and a `seed` that makes the "
+            "bot with this seed"
         )
     return opponent
 
 
 class BatchedPolicy:
-    """A policy that is asked about many states in one call, and remembered.
+    """A policy that is queried with many states in one call, and whose answers are cached.
 
     action_probabilities_of: a function from a list of states to a list of {action: probability}, or to an array with a
     row for each state and a column for each action of the game. in_flight: how many episodes may wait for it at once.
@@ -286,13 +287,13 @@ class BatchedPolicy:
         self._waiting.clear()
 
     def close(self) -> None:
-        """Nothing to end."""
+        """Does nothing."""
 
 
 def play_round(answerer, episodes: list[Generator]) -> list:
-    """Plays generators to their end, each of which yields (state, uniform number) where it needs an opponent's action.
+    """Plays generators to their end; each yields (state, uniform number) when it needs an opponent's action.
 
-    Returns what they return, in order. The error of an opponent that fails is raised in its episode.
+    Returns their return values, in order. The error of an opponent that fails is raised in its episode's generator.
     """
     results: list[Any] = [None] * len(episodes)
     next_one, waiting = 0, 0
@@ -328,5 +329,5 @@ def play_round(answerer, episodes: list[Generator]) -> list:
 
 
 def generator_of(seed: int, episode: int) -> random.Random:
-    """The draws of one episode: the same whichever worker answers first."""
+    """The random draws of one episode, which do not depend on which worker answers first."""
     return random.Random(derived_seed(seed, CHANCE, episode))

@@ -1,8 +1,9 @@
-"""Do two copies of a bot draw random numbers of their own? What they answer in the same episodes tells.
+"""Tests whether copies of a bot draw independent random numbers, by their answers in the same episodes.
 
 A bot that draws the same random numbers whenever it is made repeats itself in every worker and in every resumed call,
-and a response could be learned against draws that come again. So every copy plays a few episodes whose chance events
-are the same for all copies. Copies that vary from episode to episode, and all in the same way, are not independent.
+and a response could be learned against draws that occur again. So every copy plays a few episodes whose chance events
+are the same for all copies. If the answers vary between episodes, but in the same way for all copies, the copies are
+not independent.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from tmdp_spiel.openspiel.opponents.episode import Episode, EpisodeTooLongError
 from tmdp_spiel.openspiel.opponents.live import LiveOpponents, OpponentError
 from tmdp_spiel.openspiel.opponents.seeding import PROBES, derived_seed
 
-# What was answered: {player and history: {where in the sequence of questions: answer}}.
+# The answers: {player and history: {position in the sequence of questions: answer}}.
 Transcript = dict[str, dict[str, str]]
 
 REMEDY = (
-    "If it makes its own generator, let its class or the function that makes it take `seed`, and mix that into the "
-    "generator, such as np.random.default_rng([seed, episode])"
+    "If it makes its own generator, let its class or the function that makes it take `seed`, and mix the seed into "
+    "the generator, as in np.random.default_rng([seed, episode])"
 )
 ENOUGH_ANSWERS = 12  # of a bot, to tell
 ENOUGH_OF_WORKERS = 16  # of each of two copies of a coin, to tell that they repeat each other
@@ -40,14 +41,14 @@ _ENTRIES = 800
 
 
 def place(player: int, history: Sequence[int]) -> str:
-    """What a transcript calls a position."""
+    """The name of a position in a transcript."""
     return f"player {player} after {list(history)}"
 
 
 def play_alone(bots: Mapping[int, object], game: pyspiel.Game, *, seconds: float, least: int) -> Transcript:
-    """What the bots answer in a few episodes in which the others, and chance, draw the same in every call.
+    """The bots' answers in a few episodes in which the others, and chance, draw the same in every call.
 
-    seconds: after these it ends, as soon as there are `least` answers. It ends too if a bot fails often.
+    seconds: the test ends after this time, once there are `least` answers. It also ends if a bot fails often.
     """
     found: Transcript = {}
     until, asked, failures = time.perf_counter() + seconds, 0, 0
@@ -76,14 +77,14 @@ def play_alone(bots: Mapping[int, object], game: pyspiel.Game, *, seconds: float
 
 
 def number_of_answers(transcript: Transcript) -> int:
-    """How many there are."""
+    """The number of answers."""
     return sum(map(len, transcript.values()))
 
 
 def repeats(transcripts: Sequence[Transcript], level: float = _LEVEL) -> bool:
     """Whether copies agree more than independent ones, a permutation test over the answers at each position.
 
-    level: the probability that it is said of independent copies. False too of copies that do not vary.
+    level: the probability of this answer for independent copies. Also False for copies whose answers do not vary.
     """
     entries = _aligned(transcripts)
     if entries is None:
@@ -104,7 +105,7 @@ def repeats(transcripts: Sequence[Transcript], level: float = _LEVEL) -> bool:
 
 
 def _aligned(transcripts: Sequence[Transcript]) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """Answers that several copies gave at the same position and place: which these are, whose, and which answer."""
+    """Answers that several copies gave at the same position and place: the place, the copy, and the answer."""
     together: dict[tuple[str, str], list[tuple[int, str]]] = collections.defaultdict(list)
     for copy, transcript in enumerate(transcripts):
         for position, answers in transcript.items():
@@ -134,7 +135,7 @@ def _aligned(transcripts: Sequence[Transcript]) -> tuple[np.ndarray, np.ndarray,
 
 
 def _agreements(groups: np.ndarray, codes: np.ndarray, number: int) -> int:
-    """In how many pairs of answers in one group both are the same."""
+    """The number of pairs of equal answers in one group."""
     counts = np.bincount(groups * number + codes)
     return int((counts * (counts - 1)).sum() // 2)
 
@@ -153,7 +154,7 @@ def _chance_of_agreement(strata: np.ndarray, codes: np.ndarray) -> float:
 
 
 def difference(before: Transcript, now: Transcript) -> str:
-    """Where two transcripts differ by more than chance explains, as a clause; empty if they do not."""
+    """Where two transcripts differ by more than chance can explain, as a clause; empty if they do not."""
     shared = [position for position in before if position in now]
     both = [(list(before[position].values()), list(now[position].values())) for position in shared]
     strata = np.repeat(np.arange(len(both)), [len(one) + len(other) for one, other in both])
@@ -195,7 +196,7 @@ def difference(before: Transcript, now: Transcript) -> str:
 
 @contextlib.contextmanager
 def global_generators_kept() -> Iterator[None]:
-    """Puts the generators of `random`, NumPy and torch back to where they were. Not for several threads at once."""
+    """Restores the generators of `random`, NumPy and torch afterwards. Not safe with several threads."""
     torch = sys.modules.get("torch")
     before, numpy_before = random.getstate(), np.random.get_state()
     torch_before = None if torch is None else torch.get_rng_state()
@@ -209,7 +210,7 @@ def global_generators_kept() -> Iterator[None]:
 
 
 class Copies:
-    """Compares the answers of the workers of an executor, as they come.
+    """Compares the answers of the workers of an executor as they arrive.
 
     fail(message): makes the error that is raised if they repeat each other.
     """
@@ -220,7 +221,7 @@ class Copies:
         self._answers, self._next_check = 0, 32
 
     def add(self, worker: str, number: int, position: str, answer: str, alone: Transcript | None) -> None:
-        """One answer, the given one of its worker; alone: what the worker answered when it began."""
+        """Adds one answer of a worker, with its number; alone: the worker's answers in its test episodes."""
         is_new = worker not in self._transcripts
         theirs = self._transcripts.setdefault(worker, {})
         if alone is not None:
@@ -233,17 +234,17 @@ class Copies:
             self.check()
 
     def check(self) -> None:
-        """Compares what there is so far."""
+        """Compares the answers so far."""
         if len(self._transcripts) > 1 and repeats(list(self._transcripts.values())):
             raise self._fail(
                 "copies of the opponent in several workers repeat each other's random answers, although each of them "
-                f"was given a seed of its own, so that episodes are not independent and nothing can be certified. "
-                f"{REMEDY}; or let one process play"
+                f"was given its own seed. So episodes are not independent, and nothing can be certified. "
+                f"{REMEDY}; or play in one process"
             )
 
     @property
     def too_few(self) -> bool:
-        """Whether some worker gave so few answers that it cannot be told from the others."""
+        """Whether some worker gave too few answers to be compared with the others."""
         return (
             len(self._transcripts) > 1 and min(map(number_of_answers, self._transcripts.values())) < ENOUGH_OF_WORKERS
         )

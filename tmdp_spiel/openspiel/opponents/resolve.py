@@ -1,4 +1,4 @@
-"""Opponents through any resolver: a policy, bot, agent, callable, class, file or name becomes who sits where."""
+"""Resolves opponents: turns a policy, bot, agent, callable, class, file or name into how each player plays."""
 
 from __future__ import annotations
 
@@ -50,11 +50,12 @@ _PICKLES = {
     ".joblib": "import joblib; agent = joblib.load({!r})",
     **dict.fromkeys((".pt", ".pth"), "import torch; agent = torch.load({!r}, weights_only=False)"),
 }
+_FILES = (*_PICKLES, ".json", ".npz", ".onnx", ".zip")
 
 
 @dataclasses.dataclass
 class PlayerPolicy:
-    """How a player plays: a policy that can be asked at any state, or a bot that can only be played against."""
+    """How a player plays: a policy that can be queried at any state, or a bot that can only be played against."""
 
     policy: Any = None
     bot: Any = None
@@ -68,9 +69,9 @@ class PlayerPolicy:
 
 @dataclasses.dataclass
 class Opponent:
-    """How each player plays, and what to call them.
+    """How each player plays, and their names.
 
-    source: what the user gave, with names and files opened
+    source: what the user passed, with names and files resolved
     """
 
     title: str
@@ -94,24 +95,24 @@ class Opponent:
         }
 
     def check_reseedable(self, why: str) -> None:
-        """Refuses bots whose random numbers can neither be seeded nor seen, where they would be repeated."""
+        """Raises an error for bots whose random numbers can neither be seeded nor read, if they would be repeated."""
         for player, each in self.players.items():
             if each.bot is not None and not each.seeded and has_hidden_state(as_bot(each.bot).inner):
                 raise ValueError(
                     f"{each.title or self.title}, as player {player}, is or holds a bot in C++, whose random numbers "
-                    f"cannot be seeded from outside, and {why}: it would repeat its draws, and what is certified would "
-                    "be wrong. Give its class, 'file.py:Name', or a function at the top level of a module that takes "
+                    f"cannot be seeded from outside, and {why}: it would repeat its draws, and certificates would be "
+                    "wrong. Give its class, 'file.py:Name', or a function at the top level of a module that takes "
                     "seed and makes the bot, such as def make(seed): return pyspiel.make_uniform_random_bot(1, seed)"
                 )
 
     def reseed(self, seed: int) -> None:
-        """Gives all bots random numbers of their own."""
+        """Reseeds all bots, each with its own seed."""
         for player, each in self.players.items():
             if each.bot is not None:
                 reseed(as_bot(each.bot).inner, derived_seed(seed, BOTS, player))
 
     def possible_responders(self, game: pyspiel.Game) -> list[int]:
-        """The players that leave no other one empty."""
+        """The players that can respond: all other players have an opponent."""
         everyone = set(range(game.num_players()))
         return [player for player in everyone if everyone - {player} <= set(self.players)]
 
@@ -125,20 +126,20 @@ def resolve_opponent(
     iterations: int = DEFAULT_ITERATIONS,
     simulations: int = 100,
 ) -> Opponent:
-    """The opponent that a user means.
+    """The opponent that a user has passed in any form.
 
     Args:
         game: the game, turn-based.
-        source: who to play against; in whatever form.
-        player: the player that will respond; a bot that does not say which player it is then plays all others.
+        source: the opponent, in any form.
+        player: the player that will respond; a bot without `player_id` then plays all others.
         seed: for bots that are made here.
         iterations: of CFR+, for "cfr+".
-        simulations: a move, for "mcts" and "ismcts".
+        simulations: per move, for "mcts" and "ismcts".
     """
     resolver = _Resolver(game, player, seed, iterations, simulations)
     title, players = resolver.resolve(source)
     if not players:
-        raise ValueError(f"the opponent plays as no player of {game_title(game)}: {source!r}")
+        raise ValueError(f"the opponent does not play as any player of {game_title(game)}: {source!r}")
     return Opponent(title, players, resolver.source)
 
 
@@ -180,8 +181,8 @@ class _Resolver:
         if not players:
             why = "; ".join(f"as player {player} it {reason}" for player, reason in reasons.items())
             raise ValueError(
-                f"{bot_name(source)} does not play where it was put: {why}; give a mapping from player to opponent, or "
-                "respond from another player"
+                f"{bot_name(source)} cannot play as these players: {why}; give a mapping from player to opponent, or "
+                "respond as another player"
             )
         return " and ".join(dict.fromkeys(each.title for each in players.values())), players
 
@@ -199,7 +200,7 @@ class _Resolver:
             alone.others = [player]
             title, found = alone.resolve(source)
             if player not in found:
-                raise ValueError(f"{title} is player {', '.join(map(str, found))}, and was given for player {player}")
+                raise ValueError(f"{title} is player {', '.join(map(str, found))}, but was given for player {player}")
             players[player] = found[player]
             titles.append(title)
             opened[player] = alone.source
@@ -207,7 +208,7 @@ class _Resolver:
         return " and ".join(dict.fromkeys(titles)), players
 
     def _players_of(self, source) -> list[int]:
-        """The players that it can be: the one that it says, or any of the others."""
+        """The players that it can play: the one in its player_id, or any of the others."""
         if isinstance(source, policy_lib.Policy) and source.player_ids is not None:
             players = [player for player in source.player_ids if player in self.others]
             return players or list(source.player_ids)
@@ -223,13 +224,13 @@ class _Resolver:
         return [said]
 
     def _check_game(self, made_for, title: str) -> None:
-        """Refuses a policy that says that it is of another game."""
+        """Raises an error for a policy whose game is another one."""
         if not isinstance(made_for, pyspiel.Game):
             return
         other = load_game(made_for)
         if _rules_of(other) != _rules_of(self.game):
             raise ValueError(
-                f"{title} is a policy of {game_string(other)}, and the game is {game_string(self.game)}; give a policy "
+                f"{title} is a policy of {game_string(other)}, but the game is {game_string(self.game)}; give a policy "
                 "of that game"
             )
 
@@ -268,7 +269,7 @@ class _Resolver:
         raise TypeError(f"an opponent is {_FORMS}; not a {type(source).__name__}")
 
     def _callable(self, function: Callable, player: int) -> PlayerPolicy:
-        """A function that answers probabilities is a policy, one that answers an action a bot."""
+        """A function of a state: a policy if it returns probabilities, a bot if it returns an action."""
         title, state = bot_name(function), first_decision(self.game, player)
         if state is not None:
             answer = function(state)
@@ -278,7 +279,7 @@ class _Resolver:
         return PlayerPolicy(policy=CallablePolicy(self.game, function, player, title), title=title)
 
     def _makes(self, source) -> bool:
-        """Whether it makes opponents: a class, or a function that asks for nothing or for what is known here."""
+        """Whether it makes opponents: a class, or a function whose required arguments are all known here."""
         if isinstance(source, type):
             return True
         if not (inspect.isroutine(source) or isinstance(source, functools.partial)):
@@ -290,7 +291,7 @@ class _Resolver:
         return not parameters or parameters[0].name in self._known(0)
 
     def _known(self, player: int) -> dict[str, Any]:
-        """What makers of opponents are given, by name."""
+        """The arguments that are passed to makers of opponents, by name."""
         return {
             "game": self.game,
             **dict.fromkeys(("player", "player_id", "seat", "pid"), player),
@@ -310,7 +311,7 @@ class _Resolver:
             return False
 
     def _make(self, kind: Callable, player: int):
-        """An object of the class, or what the function makes, with what it asks for by name."""
+        """An object of the class, or the function's result, called with the arguments that it takes by name."""
         known = self._known(player)
         try:
             parameters = list(inspect.signature(kind).parameters.values())
@@ -320,15 +321,15 @@ class _Resolver:
         missing = [each.name for each in named if each.default is each.empty and each.name not in known]
         if missing:
             raise TypeError(
-                f"{bot_name(kind)} needs {', '.join(missing)}, and only {', '.join(known)} are known here; pass an "
-                "object of it instead of the class, or a function without arguments that makes one"
+                f"{bot_name(kind)} needs {', '.join(missing)}, but only {', '.join(known)} are passed; give an object "
+                "instead of the class, or a function without arguments that makes one"
             )
         try:
             return kind(**{each.name: known[each.name] for each in named if each.name in known})
         except (Exception, SystemExit) as error:
             if "__init__() must be called" in str(error):
                 raise TypeError(
-                    f"{bot_name(kind)}.__init__ has to call super().__init__(), as pyspiel.Bot needs"
+                    f"{bot_name(kind)}.__init__ must call super().__init__(), which pyspiel.Bot needs"
                 ) from None
             raise ValueError(f"the opponent {bot_name(kind)} could not be made: {error!r}") from error
 
@@ -337,15 +338,21 @@ class _Resolver:
             return "the uniform policy", self._everywhere(policy_lib.UniformRandomPolicy(self.game))
         if name == "cfr+":
             policy = equilibrium(self.game, self.iterations)
-            return f"CFR+ after {getattr(policy, 'iterations', self.iterations)} iterations", self._everywhere(policy)
+            done = getattr(policy, "iterations", self.iterations)
+            title = f"CFR+ after {done} iterations" if done else "an equilibrium"
+            return title, self._everywhere(policy)
         if name in ("mcts", "ismcts"):
             bots = {player: PlayerPolicy(bot=self._search(name, player), seeded=True) for player in self.others}
-            return f"{name} with {self.simulations} simulations a move", bots
+            return f"{name} with {self.simulations} simulations per move", bots
         for prefix, kind in _BY_ADDRESS.items():
             if name.startswith(prefix):
                 address = name if "/" in prefix else name.removeprefix(prefix).strip()
                 return self.resolve(kind(address, seed=self._seed_of(self.game.num_players())))
-        if pathlib.Path(name).suffix in _PICKLES and not pathlib.Path(name).is_file():
+        if (
+            ("/" in name or pathlib.Path(name).suffix in _FILES)
+            and ":" not in name
+            and not pathlib.Path(name).is_file()
+        ):
             raise ValueError(f"there is no file {name!r}")
         module, colon, attribute = name.rpartition(":")
         if colon and attribute.isidentifier():
@@ -375,7 +382,7 @@ class _Resolver:
         if load is not None:
             raise ValueError(
                 f"{name} may run code when it is loaded, so it is not loaded here. Load it yourself and pass the "
-                f"object: {load.format(name)}; for the command, put that into a file my_agent.py and give "
+                f"object: {load.format(name)}. For the command, put this line into a file my_agent.py and give "
                 "'my_agent.py:agent'"
             )
         return f"the policy in {name}", self._everywhere(read_policy(name, self.game))
@@ -393,12 +400,12 @@ class _Resolver:
 
 
 def _rules_of(game: pyspiel.Game) -> tuple:
-    """What tells games apart: the name, and all parameters with their defaults."""
+    """What identifies a game: its name and all parameters, with their defaults."""
     return game.get_type().short_name, game.get_parameters()
 
 
 def _import(module: str, attribute: str):
-    """The object `attribute` of a module that can be imported, or of a Python file."""
+    """The object `attribute` of an importable module or of a Python file."""
     if module.endswith(".py"):
         path = pathlib.Path(module)
         if not path.is_file():
@@ -422,7 +429,7 @@ def _import(module: str, attribute: str):
 
 
 def as_probabilities(answer, state: pyspiel.State, player: int) -> dict[int, float]:
-    """What a policy answered, {action: probability}, [(action, probability)], or one number per distinct action."""
+    """A policy's answer: {action: probability}, [(action, probability)], or one number per distinct action."""
     try:
         if isinstance(answer, Mapping):
             return {int(action): float(probability) for action, probability in answer.items()}
@@ -437,8 +444,8 @@ def as_probabilities(answer, state: pyspiel.State, player: int) -> dict[int, flo
         }
     except (TypeError, ValueError):
         raise TypeError(
-            f"the opponent of player {player} answered {answer!r}; a policy answers {{action: probability}}, a list of "
-            "(action, probability), or one probability per action of the game; a bot answers an action"
+            f"the opponent of player {player} returned {answer!r}; a policy returns {{action: probability}}, a list of "
+            "(action, probability), or one probability per action of the game; a bot returns an action"
         ) from None
 
 
@@ -455,7 +462,7 @@ class CallablePolicy(policy_lib.Policy):
 
 
 class _Stepping:
-    """A function from a state to an action, with the name that bots give it."""
+    """A function from a state to an action as a bot, with the function's name."""
 
     def __init__(self, function: Callable):
         self.step = function
@@ -463,7 +470,7 @@ class _Stepping:
 
 
 class PolicyPlayer:
-    """Plays a policy, which is asked once per information state if it is a table, and else every time."""
+    """A bot that plays a policy, which is queried once per information state if it is a table, and else every time."""
 
     def __init__(self, game: pyspiel.Game, policy, player: int, seed: int):
         self._kind, self._policy, self._player = game.get_type(), policy, player

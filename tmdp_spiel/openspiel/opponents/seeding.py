@@ -1,8 +1,7 @@
-"""Random numbers of their own for every part of a run: chance, each player's bot, each worker, each resumed call.
+"""Independent random numbers for every part of a run: chance, each player's bot, each worker, each resumed call.
 
-Certificates need episodes that are independent. Two parts that are seeded alike would repeat each other: a bot that is
-made with the seed that chance has, bots that are copied to several workers, a bot that is made again when a run
-resumes.
+Certificates need independent episodes. Two parts with the same seed would repeat each other: a bot made with the seed
+of chance, bots copied to several workers, or a bot that is made again when a run resumes.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _BUILT_IN = (str, bytes, bytearray, int, float, complex, bool, type(None), np.nd
 
 
 def derived_seed(*numbers: int, bits: int = 63) -> int:
-    """A seed that differs, but for a chance of 2^-bits, for every list of numbers."""
+    """A seed that differs for every list of numbers, except with a probability of 2^-bits."""
     words = np.random.SeedSequence([number % 2**64 for number in numbers]).generate_state(1, np.uint64)
     return int(words[0]) >> (64 - bits)
 
@@ -45,8 +44,9 @@ def reseed_global_generators(seed: int) -> None:
 def reseed(source, seed: int) -> int:
     """Reseeds all generators that an object, function or class holds or uses; returns how many there are.
 
-    Found are those of `random`, NumPy and torch in its attributes, in what these hold, in the closures of functions,
-    and among the names of the modules that define its class. Generators inside of compiled objects cannot be found.
+    It finds generators of `random`, NumPy and torch in its attributes and in the objects that these hold, in the
+    closures of functions, and among the names of the modules that define its class. It cannot find generators inside
+    compiled objects.
     """
     number = 0
     for number, generator in enumerate(_generators(source), start=1):
@@ -66,7 +66,7 @@ def reseed(source, seed: int) -> int:
 
 
 def has_hidden_state(source) -> bool:
-    """Whether it is, or holds, a bot of OpenSpiel in C++, whose generator cannot be seen."""
+    """Whether it is, or holds, a C++ bot of OpenSpiel, whose generator cannot be accessed."""
     return any(type(each) is pyspiel.Bot or _is_cpp_bot(each) for each in _reachable(source))
 
 
@@ -75,7 +75,7 @@ def _is_cpp_bot(each) -> bool:
 
 
 def is_generator(each) -> bool:
-    """Whether it is a generator of random numbers that can be reseeded."""
+    """Whether it is a random number generator that can be reseeded."""
     torch = sys.modules.get("torch")
     kinds = (random.Random, np.random.RandomState, np.random.Generator, np.random.BitGenerator)
     return isinstance(each, kinds) or (torch is not None and isinstance(each, torch.Generator))
@@ -87,7 +87,7 @@ def _generators(source) -> list:
 
 
 def _reachable(source) -> list:
-    """Objects that can be come to from it, in a fixed order, itself first."""
+    """The objects reachable from it, in a fixed order, itself first."""
     found: list = []
     seen: set[int] = set()
     waiting: list = [source]
@@ -103,7 +103,7 @@ def _reachable(source) -> list:
 
 
 def _held_by(each) -> list:
-    """What an object holds or uses: attributes, items, closures, and names of the module that defines it."""
+    """The objects that an object holds or uses: attributes, items, closures, and names of its module."""
     if isinstance(each, Mapping):
         return list(each.values())
     if isinstance(each, (list, tuple, set, frozenset)):
@@ -134,7 +134,7 @@ def _held_by(each) -> list:
 
 
 def cell_is_set(cell: types.CellType) -> bool:
-    """Whether a variable of a closure has a value yet."""
+    """Whether a variable of a closure has a value."""
     try:
         _ = cell.cell_contents
     except ValueError:
@@ -143,7 +143,7 @@ def cell_is_set(cell: types.CellType) -> bool:
 
 
 def reseeded_game(game: pyspiel.Game, seed: int) -> pyspiel.Game:
-    """A game that samples its chance events itself, with another seed; other games as they are."""
+    """The game with another seed, if it samples its chance events itself; other games unchanged."""
     if game.get_type().chance_mode != pyspiel.GameType.ChanceMode.SAMPLED_STOCHASTIC:
         return game
     parameters = game.get_parameters()
@@ -152,7 +152,7 @@ def reseeded_game(game: pyspiel.Game, seed: int) -> pyspiel.Game:
     names = [name for name in ("rng_seed", "seed") if name in _specification(game, inner)]
     if not names:
         raise ValueError(
-            f"{game} samples its chance events itself and takes no seed, so that a resumed run would repeat them; run "
+            f"{game} samples its chance events itself and takes no seed, so a resumed run would repeat them; run "
             "it in one call"
         )
     holder[names[0]] = derived_seed(seed, bits=31)

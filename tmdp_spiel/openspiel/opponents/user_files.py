@@ -1,7 +1,7 @@
-"""Python files of users, given as 'file.py:Name': modules under names of their own, also in other processes.
+"""Python files of users, given as 'file.py:Name': loaded as modules with unique names, also in other processes.
 
-A file may be called like a module that is there already, such as random.py, so its name is not taken. Objects of its
-classes are pickled with the path of the file, from which another process loads it under the same name.
+A file may have the same name as an existing module, such as random.py, so its name is not used for the module. Objects
+of its classes are pickled with the path of the file, from which another process loads it under the same module name.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PATHS: dict[str, str] = {}  # by name of the module
 
 
 def load_file(path: pathlib.Path) -> types.ModuleType:
-    """Executes the file as a new module. Modules beside it can be imported from it if they could be before."""
+    """Executes the file as a new module. It can import what the program can import."""
     path = path.resolve()
     stem = f"{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:16]}"
     names = (stem if number == 0 else f"{stem}_{number}" for number in itertools.count())
@@ -41,13 +41,13 @@ def _load(name: str, path: str) -> types.ModuleType:
 
 
 def dumps(each) -> bytes:
-    """As pickle.dumps, for objects that may be of such files."""
+    """As pickle.dumps, for objects whose classes may come from such files."""
     pickled = pickle.dumps(each)
     return pickle.dumps(({name: path for name, path in _PATHS.items() if name.encode() in pickled}, pickled))
 
 
 def loads(data: bytes) -> Any:
-    """What dumps was given, in whatever process."""
+    """The object that `dumps` pickled, in any process."""
     paths, pickled = pickle.loads(data)
     for name, path in paths.items():
         if name not in sys.modules:

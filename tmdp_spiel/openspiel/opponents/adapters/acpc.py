@@ -1,8 +1,8 @@
 """Players of the Annual Computer Poker Competition: its match-state protocol, version 2, for universal_poker.
 
-A player is a program that is started with a host and a port, connects there, says `VERSION:2.0.0`, reads match states
-such as `MATCHSTATE:1:30:cc/r:|Kd/Qs`, and answers those at which it is to act with the same line and an action: `f`,
-`c`, `r` or `r300`. As from ACPC's dealer, it gets the other match states of a hand as well, and the last one.
+A player is a program that is started with a host and a port, connects there, sends `VERSION:2.0.0`, and reads match
+states such as `MATCHSTATE:1:30:cc/r:|Kd/Qs`. If it is to act, it answers with the same line and an action: `f`, `c`,
+`r` or `r300`. As from ACPC's dealer, it also gets the other match states of a hand, including the last one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LONGEST_LINE = 65_536
 
 
 def match_state(state: pyspiel.State, player: int, hand: int) -> str:
-    """What a player sees of a state of universal_poker, as ACPC writes it: others' cards only at a showdown."""
+    """What a player sees of a state of universal_poker, in ACPC's format: others' cards only at a showdown."""
     betting, cards = betting_and_cards(state)
     hands, slash, board = cards.partition("/")
     shown = state.is_terminal() and not betting.endswith("f")
@@ -31,7 +31,7 @@ def match_state(state: pyspiel.State, player: int, hand: int) -> str:
 
 
 def betting_and_cards(state: pyspiel.State) -> tuple[str, str]:
-    """The betting and the cards of all players in a state of universal_poker, as ACPC writes them."""
+    """The betting and the cards of all players in a state of universal_poker, in ACPC's format."""
     found = re.search(r"^ACPC State: STATE:\d+:([^:]*):(\S*)", str(state), re.MULTILINE)
     if found is None:
         raise ValueError(f"ACPC's protocol is for universal_poker; {game_string(state.get_game())} has no such states")
@@ -50,7 +50,7 @@ def read_action(answer: str, asked: str, state: pyspiel.State) -> int:
         kind = "r" if name.startswith(("Bet", "AllIn", "HalfPot")) else name[:1].lower()
         if token == kind or token == f"r{name.removeprefix('Bet')}":
             return action
-        # Raises that an abstraction names without their size; in the full game the size is the name.
+        # In a betting abstraction, raises are named without their size; in the full game the name is the size.
         if kind == "r" and not name[3:].isdigit():
             after = betting_and_cards(state.child(action))[0]
             if token == after[len(before) :].rstrip("/"):
@@ -65,7 +65,7 @@ class ACPCBot(ProcessBot):
     Args:
         address: its command; `{host}` and `{port}` in it are replaced, or else both are added at the end.
         timeout: seconds for an answer, and for connecting.
-        restarts: how often in a row it is started again without one legal action in between.
+        restarts: how often it is started again without giving a legal action in between.
         log: a file to which match states and answers are appended, as lines of JSON.
     """
 
@@ -82,7 +82,7 @@ class ACPCBot(ProcessBot):
         self._tell(state.child(action), None)
 
     def _tell(self, state: pyspiel.State, actor: int | None) -> None:
-        """Sends a match state at which the player is not asked; one in several places is told as the last actor."""
+        """Sends a match state at which the player need not act; a bot for several players gets it as the last actor."""
         connection = self._session().connection
         if not isinstance(connection, _Dealer) or state.is_chance_node():
             return
@@ -92,7 +92,7 @@ class ACPCBot(ProcessBot):
 
 
 class _Dealer(_Connection):
-    """The process, and the connection that it opened to us."""
+    """The process and its connection to us."""
 
     def __init__(self, words: list[str], timeout: float):
         self._name = shlex.join(words)
@@ -114,7 +114,7 @@ class _Dealer(_Connection):
                     self._process.close()
                     ended = f"ended with code {code}{self._process.complaints()}" if code is not None else "did not"
                     raise AnswerError(f"{self._name!r} {ended} before it connected ({timeout:g} s)") from None
-        # Two lines one after the other would else wait for the player's delayed acknowledgement, about 40 ms.
+        # Otherwise the second of two lines would wait for the player's delayed acknowledgement, about 40 ms.
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._received = b""
         version = self._line(timeout)
@@ -135,7 +135,7 @@ class _Dealer(_Connection):
         return self._line(timeout)
 
     def _line(self, timeout: float) -> str:
-        """The next line that is no comment."""
+        """The next line that is not a comment."""
         until = time.monotonic() + timeout
         while True:
             line, newline, rest = self._received.partition(b"\n")

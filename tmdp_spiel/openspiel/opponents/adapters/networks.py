@@ -1,7 +1,7 @@
 """Networks of any library as policies: a function from a batch of tensors to one number for each action.
 
-PyTorch modules, TorchScript and ONNX files, JAX functions and the models of Stable-Baselines3 differ only in how that
-function is called. A library is imported only when something of it is given.
+PyTorch modules, TorchScript and ONNX files, JAX functions and the models of Stable-Baselines3 differ only in how this
+function is called. A library is imported only when one of its objects is given.
 """
 
 from __future__ import annotations
@@ -29,20 +29,21 @@ _WORDS = {"information_state": "information states", "observation": "observation
 
 @dataclasses.dataclass(eq=False)
 class Network:
-    """A network of any library, before it is known which game it plays.
+    """A network of any library, not yet bound to a game.
 
     Args:
-        function: from a float32 array with one row for each state, and with `with_mask` also a boolean array of the
-            legal actions, to an array with one number for each state and action of the game. With "actions" it is
-            given one state at a time, without the leading axis, and answers an action.
-        outputs: what the numbers are. "logits": the softmax over the legal actions is played. "probabilities": illegal
-            actions must have none. "values": the legal action of the largest value is played, the first of equal ones.
-            "actions": the function chooses by itself, and is played against as a black box.
-        tensor: "information_state", "observation", or None for the one that it accepts, information states first.
+        function: from a float32 array with one row per state (and, with `with_mask`, a boolean array of the legal
+            actions) to an array with one number for each state and action of the game. With "actions" it gets one state
+            at a time, without the batch axis, and returns an action.
+        outputs: the meaning of the numbers. "logits": the policy is the softmax over the legal actions.
+            "probabilities": they must be 0 for illegal actions. "values": the policy plays the legal action with the
+            largest value, the first of equal ones. "actions": the function returns an action and is a black box.
+        tensor: "information_state", "observation", or None for the one that it accepts; information states are tried
+            first.
         with_mask: whether it is called with the masks of legal actions as its second argument.
-        input_shape: the shape that it takes, without the batch; None if that is not known.
-        one_by_one: whether it takes only batches of one state.
-        first_layer: the inputs of the first linear layer, for error messages; None if that is not known.
+        input_shape: the shape of its input, without the batch axis; None if not known.
+        one_by_one: whether it accepts only batches of one state.
+        first_layer: the inputs of the first linear layer, for error messages; None if not known.
     """
 
     function: Callable
@@ -70,7 +71,7 @@ class Network:
 
 
 def as_array(answer) -> np.ndarray:
-    """What a network answered as float64; the first of several, as of an actor and a critic."""
+    """A network's answer as float64; the first one if there are several, such as an actor's and a critic's."""
     if isinstance(answer, (tuple, list)) and len(answer) and getattr(answer[0], "ndim", 0) == 2:
         answer = answer[0]
     if hasattr(answer, "detach"):
@@ -93,7 +94,7 @@ def is_network(source) -> bool:
 
 
 def is_network_file(path: str) -> bool:
-    """Whether it is a file that is read here: ONNX, or TorchScript (which, unlike other .pt files, is no pickle)."""
+    """Whether it is a file of ONNX, or of TorchScript (which, unlike other .pt files, is not a pickle)."""
     if path.endswith(".onnx"):
         return True
     if pathlib.Path(path).suffix not in (".pt", ".pth", ".ts") or not zipfile.is_zipfile(path):
@@ -141,7 +142,7 @@ def torch_network(module, outputs: str = "logits") -> Network:
 
 @contextlib.contextmanager
 def evaluating(module):
-    """Without gradients, dropout and the like; afterwards as before."""
+    """Within the block, disables gradients, dropout and the like; restores the mode afterwards."""
     training = [each for each in module.modules() if each.training]
     module.eval()
     try:
@@ -165,8 +166,8 @@ def _onnx_network(path: str) -> Network:
     session = runtime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     inputs = session.get_inputs()
     if len(inputs) > 2:
-        raise ValueError(f"{path} takes {len(inputs)} inputs, {[each.name for each in inputs]}; one of tensors is "
-                         "needed, and a second one may take the mask of legal actions")  # fmt: skip
+        raise ValueError(f"{path} has {len(inputs)} inputs, {[each.name for each in inputs]}; it needs one "
+                         "for tensors, and may have another for the mask of legal actions")  # fmt: skip
     kinds = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(bool)": np.bool_}
     types = [kinds.get(each.type, np.float32) for each in inputs]
     batch, *shape = inputs[0].shape
@@ -204,7 +205,7 @@ def _sb3_network(model) -> Network:
     if actions is None or shape is None:
         raise ValueError(
             f"{name} has the spaces {model.observation_space} and {model.action_space}; only a Box of observations and "
-            "Discrete actions are known here. Give ts.adapters.Network(function) for others"
+            "Discrete actions are supported. For others, give ts.adapters.Network(function)"
         )
     if hasattr(policy, "lstm_actor"):
         raise ValueError(f"{name} is recurrent: it remembers an episode, so give a bot with restart() and step(state)")
@@ -256,7 +257,7 @@ def told_shapes(game: pyspiel.Game) -> str:
 
 
 class _Encoder:
-    """The tensors of a game as one network takes them; found out by asking it at a state of the player."""
+    """The tensors of a game that a network accepts, found by trying them at a state of the player."""
 
     def __init__(self, game: pyspiel.Game, network: Network, player: int):
         self.network, self._player, self._actions = network, player, game.num_distinct_actions()
@@ -293,16 +294,16 @@ class _Encoder:
         size = network.first_layer
         takes = "" if size is None else f" (its first linear layer has {size} inputs)"
         raise ValueError(
-            f"the network {network.name}{takes} takes none of the inputs that there are: {told_shapes(game)} It said: "
+            f"the network {network.name}{takes} accepts none of the available inputs: {told_shapes(game)} Its error: "
             + "; ".join(dict.fromkeys(failures))
         )
 
     def _check(self, game: pyspiel.Game, answer: np.ndarray) -> None:
         if answer.size != self._actions:
             raise ValueError(
-                f"the network {self.network.name} answers {answer.size} numbers at a state, given its "
+                f"the network {self.network.name} returns {answer.size} numbers at a state, given its "
                 f"{_WORDS[self.tensor].removesuffix('s')} of size {math.prod(self._shape)}; {game_title(game)} has "
-                f"{self._actions} actions, and a network that plays it answers one number for each. {told_shapes(game)}"
+                f"{self._actions} actions, and a network must return one number for each. {told_shapes(game)}"
             )
 
     def batch(self, tensors: np.ndarray, *masks: np.ndarray) -> np.ndarray:
@@ -324,8 +325,8 @@ class _Encoder:
 class NetworkPolicy(policy_lib.Policy):
     """A network as the policy that it plays in a game.
 
-    An observation tensor may be the same at several information states: the network then plays the same at them, which
-    is a policy of the game as any other.
+    If several information states have the same observation tensor, the network plays the same at all of them. This is
+    still a policy of the game.
 
     Args:
         game: the game.
@@ -354,7 +355,7 @@ class NetworkPolicy(policy_lib.Policy):
             return {action: float(p) for action, p in enumerate(answer) if p or action in legal}
         numbers = answer[legal]
         if np.isnan(numbers).any() or not np.isfinite(numbers.max()):
-            raise ValueError(f"the network {self.__name__} answers {answer.tolist()}; its {self.network.outputs} of "
+            raise ValueError(f"the network {self.__name__} returned {answer.tolist()}; its {self.network.outputs} of "
                              f"the legal actions {legal} are not finite")  # fmt: skip
         if self.network.outputs == "values":
             best = int(np.argmax(numbers))
@@ -364,7 +365,7 @@ class NetworkPolicy(policy_lib.Policy):
 
 
 class NetworkBot:
-    """A function from a tensor (and a mask) to an action, as a bot: it can only be played against."""
+    """A function from a tensor (and a mask) to an action, as a bot."""
 
     def __init__(self, game: pyspiel.Game, network: Network, player: int):
         self.__name__, self._encoder = network.name, _Encoder(game, network, player)

@@ -1,12 +1,12 @@
-"""Opponents outside of Python: a question as JSON, an action as the answer; over a process or over HTTP.
+"""Opponents outside of Python, in a process or over HTTP: they get a question in JSON and answer an action.
 
-A question is one line of JSON with everything that the player may know, and nothing else:
+A question is one line of JSON that contains exactly what the player may know:
 
     {"episode": 3, "game": "kuhn_poker()", "player": 1, "information_state": "1b", "observation": "...",
      "legal_actions": [0, 1], "action_names": ["Pass", "Bet"], "seed": 1811943467}
 
-The answer is one line: the number of an action (`1`), its name (`"Bet"`, or the bare word), or an object with either of
-them as "action". Other keys are kept in the log and not used.
+The answer is one line: the number of an action (`1`), its name (`"Bet"`, with or without quotes), or an object with
+either of them as "action". Other keys of the object are logged and otherwise ignored.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _LONGEST_ANSWER = 1 << 20  # bytes; a longer one is no action
 
 
 class AnswerError(RuntimeError):
-    """A process or server died, did not answer in time, or answered what is no action."""
+    """A process or server died, did not answer in time, or gave an answer that is not an action."""
 
 
 def question(state: pyspiel.State, **more) -> dict[str, Any]:
@@ -77,11 +77,11 @@ def read_action(text: str, asked: dict[str, Any]) -> int:
     elif isinstance(answer, int) and not isinstance(answer, bool) and answer in asked["legal_actions"]:
         return answer
     legal = ", ".join(f"{a} {name!r}" for a, name in zip(asked["legal_actions"], asked["action_names"]))
-    raise AnswerError(f"the answer {text.strip()[:_SHOWN]!r} is no legal action; legal are {legal}")
+    raise AnswerError(f"the answer {text.strip()[:_SHOWN]!r} is not a legal action; legal are {legal}")
 
 
 class _Connection:
-    """One question at a time: send a line, wait for a line. Its end is the end of the process or connection."""
+    """A connection that sends a line and waits for a line. Closing it ends the process or connection."""
 
     def ask(self, text: str, timeout: float) -> str:
         raise NotImplementedError
@@ -92,7 +92,7 @@ class _Connection:
 
 @dataclasses.dataclass
 class _Session:
-    """What a bot has going on: its connection, the number of the episode, and failures in a row."""
+    """The state of a bot: its connection, the number of the episode, and the number of failures in a row."""
 
     connection: _Connection | None = None
     episode: int = 0
@@ -109,11 +109,11 @@ class AskingBot:
 
     Args:
         address: the command of a process, or the URL of a server.
-        timeout: seconds for an answer; then the process is ended.
-        restarts: how often in a row a process is started again, or a server tried again, without one legal action in
-            between. An answer that fails always ends the episode; it is never asked for twice.
-        log: a file to which every question and answer is appended, a line of JSON each with the time; None for none.
-        seed: of the random numbers that questions bring; from the system if not given.
+        timeout: seconds for an answer; after that the process is terminated.
+        restarts: how often a process is started again, or a server is tried again, without a legal action in between.
+            A failed answer always ends the episode; no question is asked twice.
+        log: a file to which every question and answer is appended as a line of JSON with the time; None for no log.
+        seed: of the random numbers in the questions; from the system if not given.
     """
 
     address: Any
@@ -137,7 +137,7 @@ class AskingBot:
         raise NotImplementedError
 
     def restart(self) -> None:
-        """A new episode begins."""
+        """Begins a new episode."""
         self._session().episode += 1
 
     def step(self, state: pyspiel.State) -> int:
@@ -145,7 +145,7 @@ class AskingBot:
         return self._answered(json.dumps(asked), lambda text: read_action(text, asked))
 
     def _answered(self, text: str, read) -> int:
-        """The action that is read from the answer to a text."""
+        """Sends a text, and returns the action in the answer."""
         session = self._session()
         if session.failures > self.restarts:
             raise AnswerError(f"given up after {session.failures} failures in a row (restarts={self.restarts})")
@@ -181,12 +181,12 @@ class AskingBot:
 
 
 class ProcessBot(AskingBot):
-    """A process that reads a question a line and writes an action a line; in any language.
+    """A process, in any language, that reads one question per line and writes one action per line.
 
     Args:
         address: the command, as a list of words or a string that a shell would split.
-        timeout: seconds for an answer; the first one includes the start of the process.
-        restarts: how often in a row it is started again without one legal action in between.
+        timeout: seconds for an answer; for the first answer this includes the start of the process.
+        restarts: how often it is started again without giving a legal action in between.
         log: a file to which questions and answers are appended, as lines of JSON.
     """
 
@@ -206,12 +206,13 @@ class ProcessBot(AskingBot):
 
 
 class HTTPBot(AskingBot):
-    """A server on this machine that gets a question as a POST and answers an action.
+    """A server on this machine that gets a question as a POST request and answers an action.
 
     Args:
-        address: such as "http://127.0.0.1:8000/act". Only loopback addresses are taken: answers are not encrypted.
+        address: such as "http://127.0.0.1:8000/act". Only loopback addresses are accepted, as answers are not
+        encrypted.
         timeout: seconds for an answer.
-        restarts: how many questions in a row may fail before it is given up.
+        restarts: how many questions in a row may fail before an error is raised.
         log: a file to which questions and answers are appended, as lines of JSON.
     """
 
@@ -219,8 +220,8 @@ class HTTPBot(AskingBot):
         url = urllib.parse.urlsplit(self.address)
         if url.scheme != "http" or url.hostname not in _LOOPBACK:
             raise ValueError(
-                f"a server is asked over loopback, http://127.0.0.1:PORT/path, not at {self.address!r}; for one that "
-                "is elsewhere, give a process or a bot that asks it"
+                f"a server needs a loopback address, http://127.0.0.1:PORT/path, not {self.address!r}; "
+                "for a server on another machine, give a process or a bot that asks it"
             )
         super().__post_init__(seed)
 
@@ -271,17 +272,17 @@ class _Process(_Connection):
             return "none yet; it closed its output"
 
     def complaints(self) -> str:
-        """What it wrote to its error stream, in words."""
+        """What the process wrote to its error stream, as a clause."""
         self._errors.join(timeout=1)
         said = b"".join(each for each in self._complaints if each is not None).decode(errors="replace").strip()
-        return f"; it complained: {said[-_SHOWN:]}" if said else ""
+        return f"; its error stream: {said[-_SHOWN:]}" if said else ""
 
     def close(self) -> None:
         self._end()
 
 
 def _read_lines(stream, put) -> None:
-    """Gives the lines of a stream away, and None at its end."""
+    """Passes on the lines of a stream, and None at its end."""
     with stream:
         for line in iter(lambda: stream.readline(_LONGEST_ANSWER + 1), b""):
             put(line)
@@ -289,7 +290,7 @@ def _read_lines(stream, put) -> None:
 
 
 def _end_process(process: subprocess.Popen) -> None:
-    """Ends a process: by the end of its input, or else at once."""
+    """Ends a process, by closing its input and, if that is not enough, by killing it."""
     try:
         if process.stdin is not None:
             process.stdin.close()

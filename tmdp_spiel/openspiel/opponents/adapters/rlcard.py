@@ -1,10 +1,10 @@
 """Agents of RLCard in the games that both have, through universal_poker.
 
-RLCard's Leduc and limit hold'em have blinds of 1 and 2, so they are not OpenSpiel's leduc_poker; RLCARD_GAMES has them
-as game strings. Three things differ, for every agent. (1) In RLCard the player after the last to act
-begins a later round; in universal_poker it is always the same one. The agents do not see who began. (2) RLCard lets
-a player fold when there is nothing to call; universal_poker does not, and such a fold is played as a check. (3) RLCard
-divides what is won by the big blind, 2; here utilities are chips.
+RLCard's Leduc and limit hold'em have blinds of 1 and 2, so they differ from OpenSpiel's leduc_poker; RLCARD_GAMES has
+them as game strings. Three differences remain, for every agent. (1) In RLCard a later round is begun by the player
+after the last one to act; in universal_poker it is always begun by the same player. The agents do not see who began.
+(2) RLCard lets a player fold when there is nothing to call; universal_poker does not, and such a fold is played as a
+check. (3) RLCard divides the winnings by the big blind, 2; here utilities are in chips.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ _LEDUC_RANKS = dict(zip("234", "JQK"))
 
 
 def is_rlcard_agent(source) -> bool:
-    """Whether it has what RLCard asks of an agent; RLCard is not imported to find out."""
+    """Whether it has the methods of an RLCard agent; RLCard is not imported for this."""
     return callable(getattr(source, "eval_step", None)) and hasattr(source, "use_raw")
 
 
 class _Observation(np.ndarray):
-    """An array that RLCard's CFR agents can make a key of with any NumPy."""
+    """An array that RLCard's CFR agents can convert to a key with any version of NumPy."""
 
     tostring = np.ndarray.tobytes
 
 
 def rlcard_state(state: pyspiel.State, kind: str) -> dict[str, Any]:
-    """What RLCard's environment shows to the player who is to act.
+    """What RLCard's environment passes to the player who is to act.
 
     Args:
         state: of the game string RLCARD_GAMES[kind].
@@ -107,13 +107,13 @@ class RLCardAgent:
         if str(game) not in kinds:
             known = "; ".join(f"{kind}: {string}" for kind, string in RLCARD_GAMES.items())
             raise ValueError(
-                f"{bot_name(agent)} is an agent of RLCard, whose games differ from {game}: give the game as "
-                f"ts.adapters.RLCARD_GAMES has it ({known})"
+                f"{bot_name(agent)} is an agent of RLCard, whose games differ from {game}: give a game of "
+                f"ts.adapters.RLCARD_GAMES ({known})"
             )
         self.__name__, self._agent, self._kind = bot_name(agent), agent, kinds[str(game)]
 
     def answer(self, state: pyspiel.State) -> tuple[int, dict[int, float] | None]:
-        """Its action at a state, and the probabilities of all actions if it tells them."""
+        """Its action at a state, and the probabilities of all actions if it gives them."""
         shown = rlcard_state(state, self._kind)
         action, told = self._agent.eval_step(shown)
         name = action if isinstance(action, str) else ACTIONS[int(action)]
@@ -123,7 +123,7 @@ class RLCardAgent:
             for each, probability in told["probs"].items():
                 known[self._action(each, state)] += probability
             return chosen, known
-        # A DQN tells its values, and plays the best.
+        # A DQN gives its values, and plays the best action.
         return chosen, {chosen: 1.0} if isinstance(told, dict) and "values" in told else None
 
     def _action(self, name: str, state: pyspiel.State) -> int:
@@ -131,7 +131,7 @@ class RLCardAgent:
         if action == _FOLD and _FOLD not in state.legal_actions():
             return _CALL
         if action not in state.legal_actions():
-            raise ValueError(f"{self.__name__} answered {name!r}, which is not legal here")
+            raise ValueError(f"{self.__name__} returned {name!r}, which is not legal here")
         return action
 
     def step(self, state: pyspiel.State) -> int:
@@ -139,7 +139,7 @@ class RLCardAgent:
 
 
 class RLCardPolicy(policy_lib.Policy):
-    """An agent of RLCard that tells its probabilities, as a policy."""
+    """An agent of RLCard that gives its probabilities, as a policy."""
 
     def __init__(self, game: pyspiel.Game, agent: RLCardAgent, player: int):
         super().__init__(game, [player])
@@ -148,12 +148,12 @@ class RLCardPolicy(policy_lib.Policy):
     def action_probabilities(self, state, player_id=None):
         known = self._agent.answer(state)[1]
         if known is None:
-            raise ValueError(f"{self.__name__} did not tell its probabilities, as it did before")
+            raise ValueError(f"{self.__name__} did not give its probabilities, although it did before")
         return known
 
 
 def rlcard_player(game: pyspiel.Game, agent, player: int) -> RLCardPolicy | RLCardAgent:
-    """A policy if the agent tells its probabilities, else a bot."""
+    """A policy if the agent gives its probabilities, otherwise a bot."""
     adapted = RLCardAgent(game, agent)
     state = first_decision(game, player)
     known = None if state is None else adapted.answer(state)[1]

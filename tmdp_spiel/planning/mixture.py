@@ -1,13 +1,13 @@
 """The mixture of given plans of one player that the opponent can exploit least.
 
-Plans are given by their own reaches r_1 .. r_n (see `passes`). The mixture with weights w draws one of them before the
-game and plays it; its own reach is the sum over k of w_k r_k. The opponent's best response to it wins
+Plans are given by their reaches r_1 .. r_n. The mixture with weights w draws one of them before the
+game and plays it; its reach is the sum over k of w_k r_k. The opponent's best response to it wins
 
     f(w) = max over the opponent's plans y of sum over k of w_k c_k(y),    c_k(y) = what y wins against r_k,
 
 which is convex and piecewise linear in w. It is minimised by cutting planes (Kelley, "The Cutting-Plane Method for
-Solving Convex Programs", 1960): every best response y met on the way is kept as the row c_1(y) .. c_n(y), and a linear
-program gives the weights that are best against all rows so far, together with a lower bound on f.
+Solving Convex Programs", 1960): every best response y found so far is stored as the row c_1(y) .. c_n(y), and a linear
+program gives the weights that are best against all rows, together with a lower bound on f.
 """
 
 from __future__ import annotations
@@ -16,23 +16,27 @@ import dataclasses
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy import optimize
 
-from tmdp_spiel.games.rbt import passes
-from tmdp_spiel.games.rbt.structure import Enumeration
+from tmdp_spiel.trees.sequence_form import SequenceForm, best_response_to_reach
 
 
 @dataclasses.dataclass
 class SparseReach:
-    """The own reach of a plan, only where it is not zero."""
+    """The non-zero entries of a plan's reach, without the root."""
 
     sequences: np.ndarray  # int32; ascending
-    reach: np.ndarray  # float64
+    reach: np.ndarray
+
+    @classmethod
+    def of(cls, reach: np.ndarray) -> SparseReach:
+        """reach: one number per sequence, without the root."""
+        sequences = np.flatnonzero(reach).astype(np.int32)
+        return cls(sequences, reach[sequences])
 
 
 @dataclasses.dataclass
 class Mixture:
-    """How to mix given plans, and what is known of it."""
+    """A mixture of given plans, and bounds on its loss."""
 
     weights: np.ndarray  # one per plan; they sum to 1
     loss: float  # what the opponent's best response wins against the mixture, in the game's utilities
@@ -40,7 +44,7 @@ class Mixture:
 
 
 def least_exploitable(
-    enumerated: Enumeration,
+    form: SequenceForm,
     player: int,
     reaches: Sequence[SparseReach],
     *,
@@ -48,15 +52,15 @@ def least_exploitable(
     most_responses: int = 100,
     report: Callable[[int, Mixture], None] | None = None,
 ) -> Mixture:
-    """The Mixture of the plans of `player` whose loss is within `tolerance` of the least possible.
+    """The Mixture of the plans of `player` whose loss is within `tolerance` of the smallest possible.
 
-    Costs one best response and one pass of the player per step; `report(steps, mixture)` is called after each.
+    A step takes one best response and two gradients; `report(steps, mixture)` is called after each.
     """
     rows = []
     weights = np.full(len(reaches), 1.0 / len(reaches))
     best = Mixture(weights, np.inf, -np.inf)
     for step in range(1, most_responses + 1):
-        loss, row = _best_response(enumerated, player, reaches, mixed_reach(enumerated, player, reaches, weights))
+        loss, row = _best_response(form, player, reaches, mixed_reach(form, player, reaches, weights))
         rows.append(row)
         if loss < best.loss:
             best = dataclasses.replace(best, weights=weights, loss=loss)
@@ -70,11 +74,10 @@ def least_exploitable(
     return best
 
 
-def mixed_reach(
-    enumerated: Enumeration, player: int, reaches: Sequence[SparseReach], weights: np.ndarray
-) -> np.ndarray:
-    """sum over k of w_k r_k, one number per sequence."""
-    mixed = np.zeros(enumerated.trees[player].num_sequences)
+def mixed_reach(form: SequenceForm, player: int, reaches: Sequence[SparseReach], weights: np.ndarray) -> np.ndarray:
+    """sum over k of w_k r_k, one number per sequence, the root last."""
+    mixed = np.zeros(form.trees[player].num_sequences + 1)
+    mixed[-1] = 1.0
     for each, weight in zip(reaches, weights):
         if weight > 0:
             mixed[each.sequences] += weight * each.reach
@@ -82,19 +85,19 @@ def mixed_reach(
 
 
 def _best_response(
-    enumerated: Enumeration, player: int, reaches: Sequence[SparseReach], mixed: np.ndarray
+    form: SequenceForm, player: int, reaches: Sequence[SparseReach], mixed: np.ndarray
 ) -> tuple[float, np.ndarray]:
-    """What the opponent's best response to a mixture wins against it, and against each of its plans."""
-    loss, response = passes.best_response(enumerated, 1 - player, mixed)
-    weights = passes.move_weights(enumerated, 1 - player, response)
-    endings = np.empty(enumerated.trees[player].num_sequences)
-    passes.ending_values(enumerated, player, weights, passes.UTILITIES, endings)
-    without_turn = passes.value_without_turn(enumerated, player, weights, passes.UTILITIES)
-    return loss, np.array([-np.sum(each.reach * endings[each.sequences]) - without_turn for each in reaches])
+    """The values of the opponent's best response to a mixture, against the mixture and against each of its plans."""
+    loss, response = best_response_to_reach(form, 1 - player, mixed)
+    # The game need not be zero-sum: what the opponent wins, collected by the player's sequences.
+    won = form.gradient(player, form.reach(1 - player, response), form.payoffs[1 - player])
+    return loss, np.array([each.reach @ won[each.sequences] + won[-1] for each in reaches])
 
 
 def _best_against(rows: np.ndarray) -> tuple[np.ndarray, float]:
     """The weights w that minimise the largest entry of rows @ w, and that entry."""
+    from scipy import optimize  # here, as it takes long to load
+
     num_rows, num_plans = rows.shape
     solution = optimize.linprog(
         np.append(np.zeros(num_plans), 1.0),
