@@ -8,7 +8,7 @@ import pytest
 import tmdp_spiel as ts
 from tmdp_spiel.algorithms.betting_in_stages import BettingInStages
 from tmdp_spiel.bounds.answer_values import asking_order, every_history_apart
-from tmdp_spiel.openspiel.history_trees import build_history_tree
+from tmdp_spiel.openspiel.histories import build_history_tree
 from tmdp_spiel.openspiel.opponents.enumerated_game import EnumeratedGame
 from tmdp_spiel.trees.history_tree import OTHER
 
