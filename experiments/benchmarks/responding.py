@@ -17,10 +17,9 @@ from experiments.sweep.configuration import Configuration, Problem
 from experiments.sweep.result import Environment, Responding, Result, Value
 from tmdp_spiel.algorithms.catalogue import find_algorithm
 from tmdp_spiel.exploit.environments import KnownOpponent
-from tmdp_spiel.exploit.responders.network import NetworkBot, NetworkLearner
+from tmdp_spiel.exploit.responders.network import NetworkBot, NetworkLearner, compile_network
 from tmdp_spiel.exploit.responders.opponent_model import OpponentModel
 from tmdp_spiel.exploit.responders.search import SearchBot, SearchConfig
-from tmdp_spiel.exploit.responders.value_network import compile_network
 from tmdp_spiel.openspiel.histories import one_history_per_infostate
 from tmdp_spiel.openspiel.opponents.episode import Episode
 from tmdp_spiel.openspiel.opponents.live import LiveOpponents

@@ -36,6 +36,7 @@ AGENTS = [  # with the player who responds
     (Row(DICE, "liars_dice_nfsp.npz"), 0),
     (Row(DICE, "cfr+ 10"), 0),
 ]
+LEAST_GAIN = 0.05  # below which a share of what can be gained says nothing
 RESPONDERS = {"tree": ["tree"], "search": ["search"], "network": ["network"], "all": ["tree", "search", "network"]}
 
 
@@ -155,9 +156,10 @@ def table(runs: list[Run]) -> str:
         mean, lower, share = (
             statistics.fmean(getattr(run, name) for run in found) for name in ("mean", "lower", "share")
         )
+        gained = f"{100 * share:.0f}%" if best - value >= LEAST_GAIN else "—"
         lines.append(
             f"| `{game}` | {agent} | {player} | {value:.3f} | {best:.3f} | {seconds:g} | {responder} | "
-            f"{mean:.3f} ({lower:.3f}) | {100 * share:.0f}% |"
+            f"{mean:.3f} ({lower:.3f}) | {gained} |"
         )
     return "\n".join(lines)
 

@@ -155,4 +155,4 @@ class Result(typing.Generic[OutcomeT]):
                 Timing(**data["timing"]),
             )
         except (KeyError, TypeError) as error:
-            raise ValueError(f"this version cannot read the result: {type(error).__name__}: {error}") from None
+            raise ValueError(f"not a result that this version can read: {type(error).__name__}: {error}") from None

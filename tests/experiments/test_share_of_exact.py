@@ -44,6 +44,8 @@ def test_the_table_has_means_over_the_seeds():
     runs = [share_of_exact.Run(*facts, seed, 0.1, 0.5, 0.2, mean, 7, "tree") for seed, mean in ((0, 0.2), (1, 0.4))]
     row = share_of_exact.table(runs).splitlines()[-1]
     assert row == "| `kuhn_poker` | uniform | 0 | 0.100 | 0.500 | 10 | tree | 0.300 (0.200) | 50% |"
+    close = share_of_exact.Run(*facts, 0, 0.49, 0.5, 0.2, 0.3, 7, "tree")
+    assert share_of_exact.table([close]).endswith("| 0.300 (0.200) | — |")
 
 
 def test_the_table_of_the_notes_is_that_of_the_stored_runs():

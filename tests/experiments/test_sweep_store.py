@@ -175,5 +175,5 @@ def test_a_result_of_another_version_is_refused_and_named(results):
     data["outcome"]["speed"] = 1.0
     path = results.path(asked())
     storage.write_checked_json(path, data)
-    with pytest.raises(store.RefusedResult, match=f"{path} is not a result that this version reads: .*'speed'"):
+    with pytest.raises(store.RefusedResult, match=f"{path} is not a result that this version can read: .*'speed'"):
         results.find(asked())

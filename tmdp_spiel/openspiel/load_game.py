@@ -75,6 +75,11 @@ def game_string(game: pyspiel.Game) -> str:
     return string.removeprefix(_TURN_BASED).removesuffix(")") if string.startswith(_TURN_BASED) else string
 
 
+def as_given(game: pyspiel.Game) -> str:
+    """What load_game takes for the game, as short as it can be."""
+    return game_string(game).removesuffix("()")
+
+
 def game_remark(game: pyspiel.Game) -> str | None:
     """How the game differs from the one that its OpenSpiel name alone would mean; None if it does not."""
     return _REMARKS.get(short_name_of(game) or "")
