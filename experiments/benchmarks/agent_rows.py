@@ -37,6 +37,7 @@ ROWS = [
     Row("phantom_ttt", "phantom_ttt_a2c.npz"),
     Row("phantom_ttt", "cfr+ 10"),
     Row("phantom_ttt", "equilibrium"),
+    Row("phantom_ttt(gameversion=abrupt)", "equilibrium"),
     Row(HEX, "uniform"),
     Row(HEX, "dark_hex_nfsp.npz"),
     Row(HEX, "cfr+ 10"),
