@@ -8,7 +8,7 @@ import pytest
 import tmdp_spiel as ts
 from tmdp_spiel.algorithms.betting_in_stages import BettingInStages
 from tmdp_spiel.bounds.answer_values import asking_order, every_history_apart
-from tmdp_spiel.openspiel.history_trees import build_history_tree
+from tmdp_spiel.openspiel.histories import build_history_tree
 from tmdp_spiel.openspiel.opponents.enumerated_game import EnumeratedGame
 from tmdp_spiel.trees.history_tree import OTHER
 
@@ -67,7 +67,7 @@ def test_a_stage_can_be_ended_by_a_clock():
     tree = ts.build_infostate_tree(game, 0)
     learner = BettingInStages(build_history_tree(game, tree), planned=100_000, seed=0)
     live = EnumeratedGame(game, 0, Peeps(1), tree=tree, seed=1)
-    live.play(learner, 3_000)
+    live.play(learner, 9_000)
     before = learner.upper_bound()
     learner.end_stage()
     assert tree.to_return(best_against_peeping(game, 0)) <= learner.upper_bound() < before

@@ -32,12 +32,12 @@ from tmdp_spiel.trees.tree_mdp import own_reach
 
 # Chosen on liars_dice, seeds from 1000. None of these affects a guarantee.
 _FIRST_STAGE = 200  # episodes
-_GROWTH = 4.0  # of the episodes before a stage, that it has
+_GROWTH = 6.0  # of the episodes before a stage, that it has
 _LAST = 1.5  # stages that would leave less than that share of one are the last
-_ANSWER = 0.25  # of the plan
-_TRUST = 0.2  # of the gaps of the model
+_ANSWER = 0.2  # of the plan
+_TRUST = 0.15  # of the gaps of the model
 _SLACK = 1.0  # of what the most could need, that every sequence has
-_STAKE = 2.0  # times what the variance of the answer asks for
+_STAKE = 3.0  # times what the variance of the answer asks for
 _RISK = 0.4  # the most that theta times the largest error may be
 _LOWER_RISK = 0.8
 _ROUNDS = 5
