@@ -64,11 +64,12 @@ class ThompsonTwin:
         return math.sqrt(-2 * math.log(1 - one)) * math.cos(2 * math.pi * two)
 
     def width(self, sequence, deviation):
-        """noise sigma(j) / m(j)^decay."""
+        """noise sigma(j) / (m(j) n(j))^(decay / 2)."""
         lowest, highest = self.range_below(sequence)
         own = np.std([value for value, path in zip(self.returns, self.paths, strict=True) if sequence in path] or [0.0])
         deviation = min(max(deviation, own), (highest - lowest) / 2)
-        return self.noise * deviation / max(self.repeats(sequence), 1) ** self.decay
+        known = math.sqrt(max(self.repeats(sequence), 1) * max(self.visits(sequence), 1))
+        return self.noise * deviation / known**self.decay
 
     def mean(self, sequence, row):
         """q(j) of a visited sequence."""

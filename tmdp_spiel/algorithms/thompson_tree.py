@@ -9,8 +9,8 @@ The whole algorithm:
        V_b(s) = max over the actions j of s of q_b(j), or b where untried.
 
 2. At a state the action of the largest q_b(j) + w(j) z(j) is played, with independent standard normal draws z(j) and
-   w(j) = noise sigma(j) / m(j)^decay, where m(j) >= 1 counts the episodes through j in which nothing was tried for the
-   first time; an untried action has no noise.
+   w(j) = noise sigma(j) / (m(j) n(j))^(decay / 2), where m(j) >= 1 counts the episodes through j in which nothing was
+   tried for the first time; an untried action has no noise.
 3. sigma(j) is the standard deviation of the returns after j, or sigma, that of the returns of the episodes in which an
    action was tried for the first time, if that is larger; where the rules bound what can follow j, q_b(j) is clipped to
    these bounds and sigma(j) is at most half their distance.
@@ -19,10 +19,11 @@ The whole algorithm:
 5. Recommended is the action of the largest q(j) - w(j) among the tried ones, with q(j) backed up from what is
    recommended.
 
-All levels learn from all episodes, and an episode costs its path. An episode in which something new was tried says what
-the new action is worth, not what j is worth with what is known below it. So m(j) stays small, and j is in doubt, for as
-long as what lies below j is still being discovered. With decay = 1/2 the width would fall as that of a posterior. A
-faster decay tries as much at first, and is done earlier with actions that are about as good as the best.
+All levels learn from all episodes, and an episode costs its path. An episode in which something new was tried tells
+little about what j is worth with what is known below it, but not nothing. So the width falls with the geometric mean of
+m(j) and n(j): j stays in doubt for long while what lies below it is still being discovered, but not for ever. With
+decay = 1/2 the width would fall as that of a posterior. A faster decay tries as much at first, and is done earlier with
+actions that are about as good as the best.
 Conditions and proofs: docs/lab/theory_simple_learner.md.
 """
 
@@ -91,9 +92,9 @@ class ThompsonTree(LevelLearner):
 
     noise: the width of the draws of an action of one visit, in standard deviations of a return. 1 is what one visit
         leaves open.
-    decay: the width falls as m(j), the visits in which nothing new was tried, to the power of -decay; 1/2 is the rate
-        of a standard error. With more, regret is lower where most actions are about equally good, as against an
-        equilibrium, and more mistakes are kept.
+    decay: the width falls as the geometric mean of the visits and of those in which nothing new was tried, to the power
+        of -decay; 1/2 is the rate of a standard error. With more, regret is lower where most actions are about equally
+        good, as against an equilibrium, and more mistakes are kept.
     num_levels: K. The levels are 1/K, 2/K, ..., 1 of the range of returns. Level 1 tries all that could be best, the
         lowest level exploits soon on a tree that is too large for that.
 
@@ -104,7 +105,7 @@ class ThompsonTree(LevelLearner):
     said about the time until then, whose mean may be infinite; so this is no bound on the mean regret.
     """
 
-    def __init__(self, tree, *, noise: float = 0.7, decay: float = 0.75, num_levels: int = 3, seed: int = 0):
+    def __init__(self, tree, *, noise: float = 1.0, decay: float = 0.75, num_levels: int = 3, seed: int = 0):
         super().__init__(tree, seed)
         number = validation.whole_number("num_levels", num_levels)
         levels = np.arange(1, number + 1) / number
@@ -279,7 +280,8 @@ def _choose(links, memory, state, copy):
         j = first + at % actions
         number, (low, high) = tables.visits[j], _range(memory, j)
         own = min(max(deviation, own_deviation(tables, j)), 0.5 * (high - low))
-        width = memory.noise * own * max(tables.repeats[j], 1) ** -memory.decay
+        known = max(tables.repeats[j], 1) * float(max(number, 1))
+        width = memory.noise * own * known ** (-0.5 * memory.decay)
         noise = width * normal(memory.seed, time, key + j, _SECOND_KEY + key + j) if number > 0 else 0.0
         for row in range(rows - 1):
             mean = tables.sums[np.int64(j) * rows + row] / number if number > 0 else levels[row]
