@@ -43,8 +43,8 @@ _LEVEL_DRAW = "draw = bandit.returns[level] / number + deviation * noise / math.
 _RECOMMENDED = "min(max(mean, low), high) - width"
 VARIANTS = {
     "default": Variant({}, None),
-    "noise 0.35": Variant({"noise": 0.35}, None),
-    "noise 1.4": Variant({"noise": 1.4}, None),
+    "noise 0.5": Variant({"noise": 0.5}, None),
+    "noise 2": Variant({"noise": 2.0}, None),
     "decay 0.375": Variant({"decay": 0.375}, None),
     "decay 0.5": Variant({"decay": 0.5}, None),
     "decay 1.5": Variant({"decay": 1.5}, None),
@@ -55,7 +55,8 @@ VARIANTS = {
     ),
     "levels never restart": Variant({}, (_RESTART, "if episodes < 0:")),
     "levels at random": Variant({}, (_LEVEL_DRAW, "draw = noise")),
-    "all visits count": Variant({}, ("tables.repeats[j] += repeated", "tables.repeats[j] += 1")),
+    "width by visits only": Variant({}, ("max(tables.repeats[j], 1) * float", "max(number, 1) * float")),
+    "width by repeats only": Variant({}, ("float(max(number, 1))", "float(max(tables.repeats[j], 1))")),
     "noise of the untried": Variant({}, (" if number > 0 else 0.0\n", "\n")),
     "noise b": Variant({}, ("drawn = mean + noise", "drawn = mean + levels[row] * noise")),
     "sigma of all episodes": Variant({}, ("elif not repeated:", "else:")),
