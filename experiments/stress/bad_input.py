@@ -181,7 +181,7 @@ def library_calls() -> list[WrongCall]:
     add("ts.run(ts.UCT(mdp().tree), mdp(), 10, file=files / 'text')", "not a checkpoint")
     add("ts.run(ts.UCT(mdp().tree), mdp(), 10, file=files / 'folder')", "directory")
     add("ts.run(ts.UCT(mdp().tree), mdp(), 10, file=files / 'text' / 'below')", "cannot be written|Not a directory")
-    add("ts.run_until_stopped(ts.UCT(mdp().tree), mdp())", "never stops")
+    add("ts.run_until_stopped(ts.UCT(mdp().tree), mdp())", "no stopping rule")
     add("ts.run_until_stopped(ts.LUCBT(mdp().tree), mdp(), max_episodes=0)", "max_episodes must be")
     # Files.
     add("ts.save_learner(5, files / 'new')", "learner")

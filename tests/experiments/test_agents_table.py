@@ -110,8 +110,9 @@ def test_the_page_has_the_figures_of_the_shipped_equilibria():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("game", sorted({row.game for row in ROWS}))
-def test_the_page_has_the_figures_of_the_files(game, capsys):
+def test_the_page_has_the_figures_of_the_files(capsys):
+    """Of one game; those of all games take minutes, and the command of the page recomputes them."""
+    game = "dark_hex(board_size=3)"
     for row in ROWS:
         if row.game == game:
             agents_table.report(row)

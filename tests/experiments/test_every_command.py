@@ -18,7 +18,7 @@ COMMANDS = {
     "research.drift_power": "--runs=1 --episodes=300 --opponents=alternates",
     "research.sharper_coverage": "--runs=1 --episodes=10",
     "benchmarks.ablation": "'--problems=kuhn x' --variants=default --runs=1 --results={folder}/runs",
-    "benchmarks.agents_table": "'--rows_of=liars_dice(numdice=2,dice_sides=5)'",
+    "benchmarks.agents_table": "'--rows_of=dark_hex(board_size=3)'",
     "research.identification_coverage": "--runs=1 --exploit_episodes=20",
     "examples.identify": "--epsilon=0.5",
     "benchmarks.parallel": "--stretches=1 --episodes=1 --simulations=1 --sleeping_episodes=30 --games=leduc_poker",

@@ -196,7 +196,7 @@ def test_a_wrong_flag_names_the_right_values(flag, message):
     [
         ("regret", ["--set=UCBT.c=-1"], "c must be a positive number"),
         ("stopping_times", ["--set=UCBT.c=1"], "--set names UCBT, but the learners are none"),
-        ("regret", ["--stored", "--output=/nowhere"], "none of the runs that the flags ask for is in /nowhere/runs"),
+        ("regret", ["--stored", "--output=/nowhere"], "none of the runs selected by the flags is in /nowhere/runs"),
     ],
 )
 def test_mistakes_end_with_a_message(part, chosen, message):

@@ -215,7 +215,7 @@ def test_a_registered_game_is_built_from_its_string(monkeypatch, tmp_path):
     assert uniform.value(form.uniform_policy(1)) == pytest.approx(
         sequence_form.expected_values(form, [form.uniform_policy(player) for player in (0, 1)])[1], abs=1e-12
     )
-    with pytest.raises(ValueError, match="number of moves"):
+    with pytest.raises(ValueError, match="numbers of moves"):
         ts.build_tree(game, 0, policy_lib.FirstActionPolicy(game))
 
 

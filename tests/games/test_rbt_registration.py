@@ -46,7 +46,7 @@ def test_the_library_has_no_special_case_for_a_game():
 
 def test_the_equilibrium_ships_for_the_whole_game_alone():
     assert ts.equilibrium("rbt").facts == policy_file.shipped().facts
-    with pytest.raises(ValueError, match="that ships is of python_rbt.*solve python_rbt.*forced_wins=False"):
+    with pytest.raises(ValueError, match="included equilibrium is of python_rbt.*solve python_rbt.*forced_wins=False"):
         ts.equilibrium("python_rbt(forced_wins=False)")
     late = ts.load_game("python_rbt(start=x0o4x8o2x1o7)")
     assert registry.enumeration_of(late).equilibrium(late) is None

@@ -29,8 +29,9 @@ from tmdp_spiel.openspiel.opponents.adapters.networks import (
 from tmdp_spiel.openspiel.opponents.adapters.rlcard import is_rlcard_agent, rlcard_player
 from tmdp_spiel.openspiel.opponents.agent_policies import agent_policy, agent_title, is_agent
 from tmdp_spiel.openspiel.opponents.bots import as_bot, bot_name, first_decision, said_player, why_not_as_player
-from tmdp_spiel.openspiel.opponents.fixed import check_player, is_table, state_key
-from tmdp_spiel.openspiel.opponents.seeding import BOTS, POLICIES, derived_seed, has_hidden_state, reseed
+from tmdp_spiel.openspiel.opponents.fixed import check_player
+from tmdp_spiel.openspiel.opponents.functions import CallablePolicy, PolicyPlayer, SteppingFunction, as_probabilities
+from tmdp_spiel.openspiel.opponents.seeding import BOTS, derived_seed, has_hidden_state, reseed
 from tmdp_spiel.openspiel.opponents.user_files import load_file
 from tmdp_spiel.openspiel.policy_files import read_policy, table_policy
 
@@ -274,7 +275,7 @@ class _Resolver:
         if state is not None:
             answer = function(state)
             if isinstance(answer, (int, np.integer)) and not isinstance(answer, bool):
-                return PlayerPolicy(bot=as_bot(_Stepping(function)), title=title)
+                return PlayerPolicy(bot=as_bot(SteppingFunction(function)), title=title)
             as_probabilities(answer, state, player)
         return PlayerPolicy(policy=CallablePolicy(self.game, function, player, title), title=title)
 
@@ -353,7 +354,7 @@ class _Resolver:
             and ":" not in name
             and not pathlib.Path(name).is_file()
         ):
-            raise ValueError(f"there is no file {name!r}")
+            raise ValueError(f"the opponent cannot be read: there is no file {name!r}")
         module, colon, attribute = name.rpartition(":")
         if colon and attribute.isidentifier():
             return self.resolve(_import(module, attribute))
@@ -426,65 +427,3 @@ def _import(module: str, attribute: str):
         names = [name for name in vars(loaded) if not name.startswith("_")]
         raise ValueError(f"{module} has no {attribute}; it has {', '.join(names)}")
     return getattr(loaded, attribute)
-
-
-def as_probabilities(answer, state: pyspiel.State, player: int) -> dict[int, float]:
-    """A policy's answer: {action: probability}, [(action, probability)], or one number per distinct action."""
-    try:
-        if isinstance(answer, Mapping):
-            return {int(action): float(probability) for action, probability in answer.items()}
-        answer = list(answer)
-        if answer and isinstance(answer[0], (tuple, list)):
-            return {int(action): float(probability) for action, probability in answer}
-        legal = state.legal_actions(player)
-        if len(answer) == len(legal) and max(legal) >= len(legal):
-            return dict(zip(legal, map(float, answer)))
-        return {
-            action: float(probability) for action, probability in enumerate(answer) if probability or action in legal
-        }
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"the opponent of player {player} returned {answer!r}; a policy returns {{action: probability}}, a list of "
-            "(action, probability), or one probability per action of the game; a bot returns an action"
-        ) from None
-
-
-class CallablePolicy(policy_lib.Policy):
-    """A function of a state as an OpenSpiel policy."""
-
-    def __init__(self, game: pyspiel.Game, function: Callable, player: int, name: str):
-        super().__init__(game, [player])
-        self._function, self.__name__ = function, name
-
-    def action_probabilities(self, state, player_id=None):
-        player = state.current_player() if player_id is None else player_id
-        return as_probabilities(self._function(state), state, player)
-
-
-class _Stepping:
-    """A function from a state to an action as a bot, with the function's name."""
-
-    def __init__(self, function: Callable):
-        self.step = function
-        self.__name__ = bot_name(function)
-
-
-class PolicyPlayer:
-    """A bot that plays a policy, which is queried once per information state if it is a table, and else every time."""
-
-    def __init__(self, game: pyspiel.Game, policy, player: int, seed: int):
-        self._kind, self._policy, self._player = game.get_type(), policy, player
-        self.__name__ = bot_name(policy)
-        self._rng = np.random.default_rng(derived_seed(seed, POLICIES, player))
-        self._keeps = is_table(policy)
-        self._choices: dict[str, tuple[list[int], np.ndarray]] = {}
-
-    def step(self, state):
-        key = state_key(state, self._player, self._kind)
-        if key not in self._choices or not self._keeps:
-            arguments = (state, self._player) if isinstance(self._policy, policy_lib.Policy) else (state,)
-            given = dict(self._policy.action_probabilities(*arguments))
-            weights = np.array(list(given.values()), float)
-            self._choices[key] = list(given), np.cumsum(weights / weights.sum())
-        actions, sums = self._choices[key]
-        return int(actions[min(int(np.searchsorted(sums, self._rng.random(), side="right")), len(actions) - 1)])
