@@ -111,6 +111,7 @@ setup(
             "hypothesis>=6",
             "setuptools>=70.1",
             "distributed>=2024.1",
+            "submitit>=1.5",
         ],
     },
 )

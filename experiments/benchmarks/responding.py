@@ -217,11 +217,13 @@ class _Response:
 
 
 class Network(_Response):
-    """Our network responder."""
+    """Our network responder, with one continuation of every move, as other learners have."""
 
     def __init__(self, setting: Setting, name: str, seed: int, hyper_parameters: dict):
         super().__init__(setting, seed)
-        self._learner = NetworkLearner(setting.game, PLAYER, setting.opponent, seed, **hyper_parameters)
+        self._learner = NetworkLearner(
+            setting.game, PLAYER, setting.opponent, seed, continuations=1, **hyper_parameters
+        )
 
     def play(self, number: int) -> None:
         self._learner.learn(episodes=number)

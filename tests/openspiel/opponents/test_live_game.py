@@ -8,6 +8,7 @@ from open_spiel.python.bots import uniform_random
 import tmdp_spiel as ts
 from reference.learners import GROWING
 from tmdp_spiel.openspiel.opponents import history_cache
+from tmdp_spiel.openspiel.opponents.episode import Categorical, draw_outcome
 
 pytestmark = pytest.mark.filterwarnings("ignore:the .* strings of")
 
@@ -118,6 +119,18 @@ def test_a_full_tree_stays_sound(kuhn):
     at.play(learner, 20_000)
     assert best <= learner.upper_bound(0.05) < 1.0
     assert best <= learner.upper[0]
+
+
+def test_a_single_draw_is_that_of_a_distribution():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        number = rng.integers(1, 6)
+        weights = rng.random(number) * rng.integers(0, 2, number)  # some of them 0
+        weights[rng.integers(number)] += 0.1
+        outcomes = list(enumerate((weights / weights.sum()).tolist()))
+        distribution = Categorical(outcomes)
+        for number in [0.0, *distribution.cumulative, *rng.random(5), 1 - 2**-53]:
+            assert draw_outcome(outcomes, number) == distribution.action(number)
 
 
 def test_fresh_episodes_measure_a_plan(kuhn):
