@@ -31,6 +31,7 @@ from tmdp_spiel.algorithms.path_learner import compiled_loop
 from tmdp_spiel.core import validation
 from tmdp_spiel.core.jit import kernel, tree_pass
 from tmdp_spiel.trees import traversal
+from tmdp_spiel.trees.infostate_tree import InfostateTree
 from tmdp_spiel.trees.lazy_tree import LazyTree
 
 _STAKES = 14  # f = 0.9, 0.45, ...: one is near the best for every variance and up to 10^9 visits
@@ -72,7 +73,7 @@ class BettingUCRL(OptimisticLearner):
     what was never visited counts as 1, and delta is spread over the sequences in the order of their appearance.
     """
 
-    def __init__(self, tree, *, delta: float = 0.05, seed: int = 0):
+    def __init__(self, tree: InfostateTree, *, delta: float = 0.05, seed: int = 0):
         super().__init__(tree, seed, lower=False)
         self.delta = validation.probability("delta", delta)
         self._grows = isinstance(tree, LazyTree)
@@ -105,7 +106,7 @@ class BettingUCRL(OptimisticLearner):
         left.squares[ended_on] += value * value
         self._update(ended_on, value)
 
-    def observe_failed(self, ended_on, left=False):
+    def observe_failed(self, ended_on: int, left: bool = False) -> None:
         """What is not known counts as the largest return, so that the bounds hold whatever it was."""
         self.observe(ended_on, 1.0, left)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import collections
 import math
+import typing
 
 import numba
 import numpy as np
@@ -19,9 +20,9 @@ from tmdp_spiel.algorithms.path_learner import plan_values, rescore_plan
 from tmdp_spiel.core import validation
 from tmdp_spiel.core.jit import kernel, tree_pass
 from tmdp_spiel.trees import traversal
-from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE
+from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, InfostateTree
 from tmdp_spiel.trees.traversal import follow_plan
-from tmdp_spiel.trees.tree_mdp import deterministic_value
+from tmdp_spiel.trees.tree_mdp import TreeMDP, deterministic_value
 
 _UPPER_SHARE = 0.9  # of delta, for the upper bound
 _STAKES = 14
@@ -48,7 +49,7 @@ class CertifiedUCRL(BettingUCRL):
 
     grows = False
 
-    def __init__(self, tree, *, epsilon: float = 0.05, delta: float = 0.05, seed: int = 0):
+    def __init__(self, tree: InfostateTree, *, epsilon: float = 0.05, delta: float = 0.05, seed: int = 0):
         delta = validation.probability("delta", delta)
         super().__init__(tree, delta=_UPPER_SHARE * delta, seed=seed)
         self.epsilon, self.delta = validation.probability("epsilon", epsilon), delta
@@ -90,7 +91,7 @@ class CertifiedUCRL(BettingUCRL):
             return self._measured.answer[states]
         return super()._recommend_at(states)
 
-    def init_values(self, mdp):
+    def init_values(self, mdp: TreeMDP) -> typing.Any:
         """V(s) of the optimistic plan, and V of the frozen one."""
         links = self.tree.links
         frozen = deterministic_value(links, mdp.chances, self._measured.frozen)

@@ -14,7 +14,7 @@ from tmdp_spiel.algorithms.path_learner import DeterministicLearner
 from tmdp_spiel.core import hash_rng
 from tmdp_spiel.core.jit import kernel
 from tmdp_spiel.trees import traversal
-from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE
+from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, InfostateTree
 
 # One entry per sequence and one for the root. visits: int32, episodes through it;  returns, squares: float64, sums of
 # the returns of the episodes that ended on it, and of their squares. A state's visits are the sum over its sequences.
@@ -33,7 +33,7 @@ class OptimisticLearner(DeterministicLearner):
     The bounds of the root stay at 1 and 0 if a learner never stops. lower: whether it has a use for lower bounds.
     """
 
-    def __init__(self, tree, seed, lower: bool = True):
+    def __init__(self, tree: InfostateTree, seed, lower: bool = True):
         super().__init__(tree, seed)
         self._model = new_model(tree)
         self._upper = np.ones(tree.capacity.with_root)

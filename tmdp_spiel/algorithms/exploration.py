@@ -75,7 +75,7 @@ class BettingLearner(Learner):
         """The exploration, a mixed plan."""
         return self._memory.bet.mu.copy()
 
-    def init_values(self, mdp):
+    def init_values(self, mdp: TreeMDP) -> typing.Any:
         """V of the exploration, alone in an array."""
         return np.array([mixed_value(self.tree.links, mdp.chances, self._memory.bet.mu)])
 

@@ -16,6 +16,7 @@ from tmdp_spiel.core import validation
 from tmdp_spiel.core.jit import kernel
 from tmdp_spiel.planning import kinetic
 from tmdp_spiel.planning.full_pass import width
+from tmdp_spiel.trees.infostate_tree import InfostateTree
 from tmdp_spiel.trees.traversal import sample_deterministic
 
 # The progress of a batch, in an array so that compiled code can advance it.
@@ -72,7 +73,7 @@ class LUCBT(policy_bandit.PolicyBandit, BatchLearner):
 
     def __init__(
         self,
-        tree,
+        tree: InfostateTree,
         *,
         epsilon: float = 0.05,
         delta: float = 0.05,

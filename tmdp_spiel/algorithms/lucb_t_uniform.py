@@ -20,7 +20,7 @@ from tmdp_spiel.core import validation
 from tmdp_spiel.core.jit import kernel, tree_pass
 from tmdp_spiel.planning import full_pass
 from tmdp_spiel.trees import traversal
-from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE
+from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, InfostateTree
 from tmdp_spiel.trees.traversal import sample_deterministic
 
 FULL = 4  # in the progress array, after LUCB-T's: a history has no room for another outcome
@@ -50,7 +50,7 @@ class LUCBTUniform(BatchLearner):
 
     def __init__(
         self,
-        tree,
+        tree: InfostateTree,
         *,
         epsilon: float = 0.05,
         delta: float = 0.05,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import abc
 import types
 import typing
+from collections.abc import Callable
 
 import numba
 import numpy as np
@@ -18,7 +19,8 @@ from tmdp_spiel.algorithms.learner import Learner
 from tmdp_spiel.core import hash_rng
 from tmdp_spiel.core.jit import Direct, kernel
 from tmdp_spiel.trees import traversal
-from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE
+from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, InfostateTree
+from tmdp_spiel.trees.tree_mdp import TreeMDP
 
 
 class PathLearner(Learner):
@@ -30,7 +32,7 @@ class PathLearner(Learner):
     grows = True
     plays_in_rounds = False
 
-    def __init__(self, tree, seed):
+    def __init__(self, tree: InfostateTree, seed):
         super().__init__(tree, seed)
         self.capacity, self.known_states = tree.capacity, tree.num_states
         self._path = traversal.new_path(tree.capacity.decisions)
@@ -69,7 +71,7 @@ class PathLearner(Learner):
             plan[first : self.tree.num_states] = random_plan(self.tree.links, self.seed, first)
 
     @abc.abstractmethod
-    def action_selector(self, draw):
+    def action_selector(self, draw: Callable[[], float]) -> Callable[[int], int]:
         """A function from a state that an episode has come to, to the action index to play there.
 
         draw(): a uniform number. Together with observe this is plan() and learn() for whoever plays an episode step by
@@ -89,7 +91,7 @@ class PathLearner(Learner):
         """As observe, for an episode whose return is not known, as an opponent failed in it: the least return."""
         self.observe(ended_on, 0.0, left)
 
-    def action_selectors(self, number: int):
+    def action_selectors(self, number: int) -> Callable[[Callable[[], float]], Callable[[int], int]]:
         """For `number` episodes in which nothing is learned: a function from `draw` to the selector of one of them.
 
         It is called once for each episode, in order, and so is observe afterwards. The action_selector of every episode
@@ -102,7 +104,7 @@ class PathLearner(Learner):
         self._update(ended_on, value)
 
     @abc.abstractmethod
-    def init_values(self, mdp) -> np.ndarray:
+    def init_values(self, mdp: TreeMDP) -> np.ndarray:
         """`values` of the policy as it is now, by a pass over the tree."""
 
 
@@ -122,7 +124,7 @@ class DeterministicLearner(PathLearner):
     _memory: typing.Any
     _observe: Direct | None = None
 
-    def __init__(self, tree, seed):
+    def __init__(self, tree: InfostateTree, seed):
         super().__init__(tree, seed)
         self._plan = np.zeros(tree.capacity.states, PLAN_DTYPE)
         self._prepare(0)
@@ -130,12 +132,12 @@ class DeterministicLearner(PathLearner):
     def _prepare(self, first):
         self._choose_any(self._plan, first)
 
-    def action_selector(self, draw):
+    def action_selector(self, draw: Callable[[], float]) -> Callable[[int], int]:
         return memoryview(self._plan.data).__getitem__
 
-    def action_selectors(self, number: int):
+    def action_selectors(self, number: int) -> Callable[[Callable[[], float]], Callable[[int], int]]:
         """The plan, in all of them."""
-        action_selector = self.action_selector(None)
+        action_selector = self.action_selector(lambda: 0.0)  # a deterministic plan draws nothing
         return lambda draw: action_selector
 
     def plan(self) -> np.ndarray:
@@ -162,10 +164,10 @@ class DeterministicLearner(PathLearner):
     def recommend(self) -> np.ndarray:
         return self._recommend_at(np.arange(self.tree.num_states, dtype=np.int32))
 
-    def recommended_value(self, mdp, values) -> float:
+    def recommended_value(self, mdp: TreeMDP, values: typing.Any) -> float:
         return mdp.to_utility(reached_value(self.tree.links, mdp.chances, self._recommend_at))
 
-    def init_values(self, mdp):
+    def init_values(self, mdp: TreeMDP) -> typing.Any:
         return plan_values(self.tree.links, mdp.chances, self._plan)
 
 

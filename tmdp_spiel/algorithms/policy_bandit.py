@@ -21,6 +21,7 @@ from tmdp_spiel.core.jit import kernel, tree_pass
 from tmdp_spiel.planning import full_pass, kinetic
 from tmdp_spiel.trees import traversal
 from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, InfostateTree
+from tmdp_spiel.trees.tree_mdp import TreeMDP
 
 ESTIMATORS = ("counts", "transitions")
 _LEAST_EPISODES = 16  # before an adaptive baseline is set for the first time
@@ -66,7 +67,7 @@ class PolicyBandit(Learner):
     optimistic: treat a sequence never played as played once, instead of playing each once first
     """
 
-    def __init__(self, tree, *, bound, c, delta, union, estimator, baseline, optimistic, seed):
+    def __init__(self, tree: InfostateTree, *, bound, c, delta, union, estimator, baseline, optimistic, seed):
         super().__init__(tree, seed)
         self.bound = validation.choice("bound", bound, widths.BOUNDS)
         self.union = validation.choice("union", union, widths.UNIONS)
@@ -98,7 +99,7 @@ class PolicyBandit(Learner):
         """The empirically best policy."""
         return whole_best_plan(self.tree.links, self._arms, self.episodes)
 
-    def recommended_value(self, mdp, values) -> float:
+    def recommended_value(self, mdp: TreeMDP, values: typing.Any) -> float:
         if self.estimator == "transitions":
             return super().recommended_value(mdp, values)
         best_plan(self.tree.links, self._arms, -1, self.episodes, self._recommended)

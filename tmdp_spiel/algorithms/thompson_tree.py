@@ -31,6 +31,8 @@ from __future__ import annotations
 
 import collections
 import math
+import typing
+from collections.abc import Callable
 
 import numba
 import numpy as np
@@ -42,8 +44,9 @@ from tmdp_spiel.core import validation
 from tmdp_spiel.core.hash_rng import uniform
 from tmdp_spiel.core.jit import Direct, kernel
 from tmdp_spiel.core.normal_draws import normal
-from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE
+from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, InfostateTree
 from tmdp_spiel.trees.return_ranges import known_ranges_below
+from tmdp_spiel.trees.tree_mdp import TreeMDP
 
 # K levels make K + 1 rows, the last one what is recommended; row k of state s is at s (K + 1) + k, likewise of j.
 # visits: int32[J], state_visits: int32[S], episodes through each;  sums: float64[J rows], n(j) q(j);
@@ -105,7 +108,9 @@ class ThompsonTree(LevelLearner):
     said about the time until then, whose mean may be infinite; so this is no bound on the mean regret.
     """
 
-    def __init__(self, tree, *, noise: float = 1.0, decay: float = 0.75, num_levels: int = 3, seed: int = 0):
+    def __init__(
+        self, tree: InfostateTree, *, noise: float = 1.0, decay: float = 0.75, num_levels: int = 3, seed: int = 0
+    ):
         super().__init__(tree, seed)
         number = validation.whole_number("num_levels", num_levels)
         levels = np.arange(1, number + 1) / number
@@ -160,11 +165,11 @@ class ThompsonTree(LevelLearner):
     def _current(self) -> np.ndarray:
         return self._memory.bandit.current
 
-    def action_selector(self, draw):
+    def action_selector(self, draw: Callable[[], float]) -> Callable[[int], int]:
         self._in_flight = []
         return super().action_selector(draw)
 
-    def action_selectors(self, number: int):
+    def action_selectors(self, number: int) -> Callable[[Callable[[], float]], Callable[[int], int]]:
         """For episodes that are played before any of them is learned from: a function from `draw` to a action_selector.
 
         Each has a level and Thompson draws of its own. observe then expects them in the order of the calls.
@@ -200,7 +205,7 @@ class ThompsonTree(LevelLearner):
         ranges = memory.least, memory.most
         return estimate(self.tree, memory.tables, ranges, new, root, self.seed, confidence, draws)
 
-    def init_values(self, mdp):
+    def init_values(self, mdp: TreeMDP) -> typing.Any:
         first = plan_values(self.tree.links, mdp.chances, self._memory.tables.first)
         return init_row_values(self.tree.links, mdp.chances, self._memory.tables, self._rows, first)
 

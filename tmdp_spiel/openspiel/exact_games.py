@@ -21,7 +21,7 @@ from tqdm import auto as tqdm
 from tmdp_spiel.core import storage
 from tmdp_spiel.openspiel import registry, table_files
 from tmdp_spiel.openspiel.build import GameTooLargeError
-from tmdp_spiel.openspiel.load_game import game_string, load_game
+from tmdp_spiel.openspiel.load_game import GameLike, game_string, load_game
 from tmdp_spiel.openspiel.opponents.fixed import check_player
 from tmdp_spiel.openspiel.policy_tables import TablePolicy, policy_table
 from tmdp_spiel.planning.cfr import CFRSolver
@@ -136,13 +136,21 @@ def exact_form(game) -> SequenceForm:
     return form
 
 
-def exact_exploitability(game, agent, **options) -> Exploitability:
+def exact_exploitability(game: GameLike, agent: Any, **options: Any) -> Exploitability:
     """The exact exploitability of an agent: both best responses and both values.
 
     Args:
         game: a game with an exact sequence form.
         agent: what `policy_table` takes, for both players; or a mapping from player to such an agent.
         options: of `policy_table`.
+
+    Returns:
+        Both values, both best responses and `exploitability`, in the game's utility units.
+
+    >>> import tmdp_spiel as ts
+    >>> found = ts.exact_exploitability("liars_dice(numdice=1,dice_sides=3)", "uniform")
+    >>> found.best_responses[0] > found.values[0]
+    True
     """
     form = exact_form(game)
     agents = agent if isinstance(agent, Mapping) and set(agent) == {0, 1} else {0: agent, 1: agent}

@@ -14,7 +14,7 @@ import numpy as np
 from tmdp_spiel.algorithms.path_learner import DeterministicLearner, compiled_loop
 from tmdp_spiel.core import hash_rng, validation
 from tmdp_spiel.core.jit import kernel
-from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE
+from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, InfostateTree
 
 # One entry per sequence. upper, lower: running averages, not clipped to [0, 1];  active: not eliminated
 Estimates = collections.namedtuple("Estimates", ["visits", "upper", "lower", "active"])
@@ -31,7 +31,7 @@ class AMB(DeterministicLearner):
     themselves, a flaw by Zhang, Zheng and Xue (2025, arXiv 2510.06647); here only what is read from them is clipped.
     """
 
-    def __init__(self, tree, *, c: float = 0.4, delta: float = 0.05, seed: int = 0):
+    def __init__(self, tree: InfostateTree, *, c: float = 0.4, delta: float = 0.05, seed: int = 0):
         super().__init__(tree, seed)
         self.c = validation.positive("c", c)
         self.delta = validation.probability("delta", delta)

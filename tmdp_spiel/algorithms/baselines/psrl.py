@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import typing
 
 import numba
 import numpy as np
@@ -12,10 +13,10 @@ from tmdp_spiel.algorithms.path_learner import DeterministicLearner, rescore_pla
 from tmdp_spiel.core import hash_rng, validation
 from tmdp_spiel.core.jit import kernel, tree_pass
 from tmdp_spiel.trees import traversal
-from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE
+from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, InfostateTree
 from tmdp_spiel.trees.lazy_tree import LazyTree
 from tmdp_spiel.trees.traversal import follow_plan, trace_back
-from tmdp_spiel.trees.tree_mdp import deterministic_value
+from tmdp_spiel.trees.tree_mdp import TreeMDP, deterministic_value
 
 # One entry per state. means: V(s) in the posterior mean;  values: V(s) in the draw;  order: scratch, visited states,
 # parents first;  redrawn: int64[1], the episodes after which all visited states were last drawn
@@ -41,7 +42,7 @@ class PSRL(DeterministicLearner):
     what lies below unvisited states has another law. The regret bounds of PSRL are not claimed for it.
     """
 
-    def __init__(self, tree, *, prior: float = 1.0, lazy: bool = False, seed: int = 0):
+    def __init__(self, tree: InfostateTree, *, prior: float = 1.0, lazy: bool = False, seed: int = 0):
         super().__init__(tree, seed)
         self.prior = validation.positive("prior", prior)
         self.lazy = bool(lazy)
@@ -79,7 +80,7 @@ class PSRL(DeterministicLearner):
         if self.lazy:
             _renew(links, self._memory, length, self.episodes + 1)
 
-    def init_values(self, mdp):
+    def init_values(self, mdp: TreeMDP) -> typing.Any:
         return super().init_values(mdp) if self.lazy else None
 
     def _play(self, mdp, values, rng, episodes):

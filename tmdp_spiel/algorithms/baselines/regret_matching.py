@@ -6,6 +6,7 @@ sigma(s, a) = [R(s, a)]+ / sum over b of [R(s, b)]+, uniform if no regret is pos
 from __future__ import annotations
 
 import collections
+import typing
 
 import numba
 import numpy as np
@@ -14,6 +15,8 @@ from tmdp_spiel.algorithms.path_learner import PathLearner, sequence_value
 from tmdp_spiel.core import validation
 from tmdp_spiel.core.jit import kernel
 from tmdp_spiel.trees import traversal
+from tmdp_spiel.trees.infostate_tree import InfostateTree
+from tmdp_spiel.trees.tree_mdp import TreeMDP
 
 RECOMMENDS = ("average", "current")
 
@@ -31,7 +34,7 @@ class RegretMatcher(PathLearner):
     recommends: "average", the average policy, which is the one that converges, or "current", that of the regrets now.
     """
 
-    def __init__(self, tree, *, recommends, seed):
+    def __init__(self, tree: InfostateTree, *, recommends, seed):
         super().__init__(tree, seed)
         self.recommends = validation.choice("recommends", recommends, RECOMMENDS)
         self._regrets = np.zeros(tree.capacity.sequences)
@@ -59,7 +62,7 @@ class RegretMatcher(PathLearner):
         played = matched_values(self.tree.links, mdp.chances, self._regrets, exploration)
         return Values(played, np.empty(states + 1), np.ones(states, np.bool_), exploring)
 
-    def recommended_value(self, mdp, values) -> float:
+    def recommended_value(self, mdp: TreeMDP, values: typing.Any) -> float:
         weights = self._average if self.recommends == "average" else self._regrets
         rescore_stale(self.tree.links, mdp.chances, weights, values.stale, values.recommended)
         return mdp.to_utility(values.recommended[-1])

@@ -24,6 +24,7 @@ from tmdp_spiel.algorithms.path_learner import compiled_loop
 from tmdp_spiel.core import validation
 from tmdp_spiel.core.jit import kernel
 from tmdp_spiel.trees import traversal
+from tmdp_spiel.trees.infostate_tree import InfostateTree
 
 VARIANTS = ("strong_euler", "euler", "ucbvi_bf")
 STRONG_EULER, EULER, UCBVI_BF = range(3)
@@ -45,7 +46,9 @@ class StrongEuler(OptimisticLearner):
     of the played one: still a bound, and narrower. delta: the chance of a mistake that the analyses allow.
     """
 
-    def __init__(self, tree, *, variant: str = "strong_euler", c: float = 0.03, delta: float = 0.05, seed: int = 0):
+    def __init__(
+        self, tree: InfostateTree, *, variant: str = "strong_euler", c: float = 0.03, delta: float = 0.05, seed: int = 0
+    ):
         super().__init__(tree, seed, lower=variant != "ucbvi_bf")
         self.variant = validation.choice("variant", variant, VARIANTS)
         self.c = validation.positive("c", c)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import collections
 import itertools
+from collections.abc import Callable
 
 import numba
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from tmdp_spiel.algorithms.path_learner import DeterministicLearner, compiled_loop
 from tmdp_spiel.core import hash_rng, validation
 from tmdp_spiel.core.jit import kernel
-from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE
+from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, InfostateTree
 
 # visits, returns: one entry per sequence, the episodes through it and the sum of their returns;  c: on the [0, 1] scale
 UCTMemory = collections.namedtuple("UCTMemory", ["visits", "returns", "c", "seed", "plan", "path"])
@@ -24,7 +25,7 @@ class UCT(DeterministicLearner):
     The paper has 0.5 on Kuhn (range 4), 5 on Leduc (26) and 2 on RBT (2). Far below that UCT can be stuck for good.
     """
 
-    def __init__(self, tree, *, c: float | None = None, seed: int = 0):
+    def __init__(self, tree: InfostateTree, *, c: float | None = None, seed: int = 0):
         super().__init__(tree, seed)
         self.c = validation.positive("c", tree.to_utility_difference(0.25) if c is None else c)
         self._memory = UCTMemory(
@@ -41,7 +42,7 @@ class UCT(DeterministicLearner):
         """N(s, a): the episodes through each sequence."""
         return self._memory.visits[: self.tree.sequence_end].copy()
 
-    def action_selectors(self, number):
+    def action_selectors(self, number: int) -> Callable[[Callable[[], float]], Callable[[int], int]]:
         """Actions in the proportions in which UCT would play them if all returns to come were as the mean so far."""
         links, memory, buffer = self.tree.links, self._memory, np.zeros(self.tree.max_actions + 1, np.int64)
         part, parts = number / max(self.episodes, 1), {}

@@ -11,7 +11,7 @@ from open_spiel.python.bots import policy as policy_bot
 
 from tmdp_spiel.core import validation
 from tmdp_spiel.openspiel.distributions import is_rounded, read_distribution
-from tmdp_spiel.openspiel.load_game import game_title, load_game
+from tmdp_spiel.openspiel.load_game import GameLike, game_title, load_game
 from tmdp_spiel.openspiel.opponents.bots import bot_name, implements
 from tmdp_spiel.trees.infostate_tree import PROBABILITY_TOLERANCE
 
@@ -22,11 +22,20 @@ class NotAPolicyError(ValueError):
     """An opponent's answers change from query to query, or depend on what its player cannot see."""
 
 
-def uniform(game: pyspiel.Game) -> policy_lib.Policy:
+def uniform(game: GameLike) -> policy_lib.Policy:
     """The policy that plays every legal action with the same probability.
 
     Args:
         game: anything that load_game takes.
+
+    Returns:
+        An OpenSpiel policy of all players.
+
+    >>> import tmdp_spiel as ts
+    >>> game = ts.load_game("kuhn")
+    >>> state = game.new_initial_state().child(0).child(1)  # two cards are dealt
+    >>> ts.uniform(game).action_probabilities(state)
+    {0: 0.5, 1: 0.5}
     """
     return policy_lib.UniformRandomPolicy(load_game(game))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
+import typing
 from collections.abc import Mapping
 
 import pyspiel
@@ -24,7 +25,7 @@ class OpponentError(RuntimeError):
     result: if raised by exploit, the result certified before the failure; otherwise None.
     """
 
-    def __init__(self, message: str, result=None):
+    def __init__(self, message: str, result: typing.Any = None):
         super().__init__(message)
         self.result = result
 

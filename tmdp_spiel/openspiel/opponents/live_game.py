@@ -21,7 +21,7 @@ from tmdp_spiel.algorithms.path_learner import PathLearner
 from tmdp_spiel.core import validation
 from tmdp_spiel.openspiel.grow_tree import grow_tree
 from tmdp_spiel.openspiel.infostates import warn_imperfect_recall
-from tmdp_spiel.openspiel.load_game import game_string, load_game
+from tmdp_spiel.openspiel.load_game import GameLike, game_string, load_game
 from tmdp_spiel.openspiel.opponents.episode import DEFAULT_MAX_MOVES, Categorical, Episode, EpisodeTooLongError
 from tmdp_spiel.openspiel.opponents.fixed import check_player, state_key, uniform
 from tmdp_spiel.openspiel.opponents.history_cache import DRAWN, OWN, SEEN_ONCE, CachedHistory, HistoryCache
@@ -64,14 +64,14 @@ class LiveGame:
 
     def __init__(
         self,
-        game,
+        game: GameLike,
         player: int,
-        opponent,
+        opponent: Any,
         *,
         tree: InfostateTree | None = None,
         seed: int = 0,
         max_moves: int = DEFAULT_MAX_MOVES,
-        batched_opponent=None,
+        batched_opponent: Any = None,
         on_error: str = "raise",
         asked_every_time: bool = False,
     ):
