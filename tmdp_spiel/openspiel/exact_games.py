@@ -60,7 +60,9 @@ class ExactEnumeration(registry.Enumeration):
             return form
         return form if sum(tree.num_sequences for tree in form.trees) > SMALL else None
 
-    def tree_mdp(self, game, player, opponent, max_seconds: float | None = None) -> TreeMDP | None:
+    def tree_mdp(
+        self, game: pyspiel.Game, player: int, opponent: Any, max_seconds: float | None = None
+    ) -> TreeMDP | None:
         form = self._own_form(game)
         if form is None:
             return None
@@ -72,17 +74,17 @@ class ExactEnumeration(registry.Enumeration):
         table = policy_table(form, other, opponent, max_seconds=max_seconds)
         return sequence_form.tree_mdp(form, player, table)
 
-    def infostate_tree(self, game, player) -> InfostateTree | None:
+    def infostate_tree(self, game: pyspiel.Game, player: int) -> InfostateTree | None:
         form = self._own_form(game)
         return None if form is None else form.trees[player]
 
-    def equilibrium(self, game, iterations: int | None = None) -> TablePolicy | None:
+    def equilibrium(self, game: pyspiel.Game, iterations: int | None = None) -> TablePolicy | None:
         if self._shipped is None or not (file := shipped_file(self._shipped, game)).exists():
             return None
         form = self._form_of(game)
         return None if form is None else _kept_policy(game, form, file)
 
-    def solve(self, game, iterations: int) -> TablePolicy | None:
+    def solve(self, game: pyspiel.Game, iterations: int) -> TablePolicy | None:
         form = self._own_form(game)
         if form is None:
             return None
@@ -120,7 +122,7 @@ def _free_memory() -> int | None:
         return None
 
 
-def exact_form(game) -> SequenceForm:
+def exact_form(game: GameLike) -> SequenceForm:
     """The exact sequence form of a game that has one.
 
     Args:
@@ -160,7 +162,7 @@ def exact_exploitability(game: GameLike, agent: Any, **options: Any) -> Exploita
 
 
 def solve(
-    game,
+    game: pyspiel.Game,
     form: SequenceForm,
     iterations: int,
     *,
@@ -235,7 +237,7 @@ def _numbering(form: SequenceForm) -> str:
     return f"{form.trees[0].game_string} {table_files.numbering(form.trees[0])}"
 
 
-def _measured_policy(game, form: SequenceForm, tables: list[np.ndarray]) -> TablePolicy:
+def _measured_policy(game: pyspiel.Game, form: SequenceForm, tables: list[np.ndarray]) -> TablePolicy:
     """An equilibrium that took no iterations, with its exploitability."""
     found = sequence_form.exploitability(form, tables)
     facts = {"value": found.values[0], "best_responses": list(found.best_responses)}
@@ -244,7 +246,7 @@ def _measured_policy(game, form: SequenceForm, tables: list[np.ndarray]) -> Tabl
     return policy
 
 
-def _kept_policy(game, form: SequenceForm, file: pathlib.Path) -> TablePolicy:
+def _kept_policy(game: pyspiel.Game, form: SequenceForm, file: pathlib.Path) -> TablePolicy:
     tables, facts = table_files.read_tables(file, form)
     policy = TablePolicy(game, form, dict(enumerate(tables)), facts)
     policy.exploitability, policy.iterations = facts["exploitability"], facts["iterations"]
@@ -252,7 +254,7 @@ def _kept_policy(game, form: SequenceForm, file: pathlib.Path) -> TablePolicy:
 
 
 def _iterate(
-    solver: CFRSolver, iterations: int, target: float, checkpoint, every: float, report, progress: bool
+    solver: CFRSolver, iterations: int, target: float, checkpoint: Any, every: float, report: Any, progress: bool
 ) -> None:
     written = time.monotonic()
     utility_range = solver.form.trees[0].utility_range

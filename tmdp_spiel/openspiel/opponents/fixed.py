@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import typing
 import warnings
 from collections.abc import Callable, Mapping
 
@@ -67,8 +68,14 @@ class FixedOpponents:
     """
 
     def __init__(
-        self, game: pyspiel.Game, player: int, opponent, *, every_history: bool = False, queries: int | None = None
-    ):
+        self,
+        game: pyspiel.Game,
+        player: int,
+        opponent: typing.Any,
+        *,
+        every_history: bool = False,
+        queries: int | None = None,
+    ) -> None:
         others = [other for other in range(game.num_players()) if other != player]
         if isinstance(opponent, Mapping):
             missing = [other for other in others if other not in opponent]
@@ -113,7 +120,7 @@ class FixedOpponents:
                 )
         return distribution
 
-    def _settled(self, state, key) -> list[tuple[int, float]]:
+    def _settled(self, state: pyspiel.State, key: typing.Any) -> list[tuple[int, float]]:
         """The distribution at a state that is queried for the first time, after checking that it does not vary."""
         other, first = state.current_player(), self.read(state)
         if self._queries is not None:
@@ -178,17 +185,17 @@ class FixedOpponents:
 _TABLES = (policy_lib.TabularPolicy, policy_lib.UniformRandomPolicy, pyspiel.TabularPolicy)
 
 
-def is_table(source) -> bool:
+def is_table(source: typing.Any) -> bool:
     """Whether its answers at an information state cannot vary."""
     return answers_as(source, *_TABLES)
 
 
-def is_uniform(source) -> bool:
+def is_uniform(source: typing.Any) -> bool:
     """Whether it is known to be the policy that plays every legal action with the same probability."""
     return answers_as(source, policy_lib.UniformRandomPolicy, pyspiel.UniformPolicy)
 
 
-def answers_as(source, *kinds) -> bool:
+def answers_as(source: typing.Any, *kinds: typing.Any) -> bool:
     """Whether a policy is of one of these classes and answers as the class does.
 
     A subclass, or a single object, may have another `action_probabilities`; then it has to be queried.
@@ -211,7 +218,7 @@ def _brief(distribution: list[tuple[int, float]]) -> str:
     return "{" + ", ".join(f"{action}: {probability:.4g}" for action, probability in distribution) + "}"
 
 
-def _reader(source, player: int):
+def _reader(source: typing.Any, player: int) -> typing.Any:
     """A function from a state to {action: probability}."""
     if isinstance(source, policy_lib.Policy):
         return lambda state: source.action_probabilities(state, player)
@@ -232,7 +239,7 @@ def _reader(source, player: int):
     )
 
 
-def _bot_reader(bot: pyspiel.Bot, player: int):
+def _bot_reader(bot: pyspiel.Bot, player: int) -> typing.Any:
     """Bots in C++ give their policy by get_policy; OpenSpiel's bots in Python only by step_with_policy."""
     if type(bot).step_with_policy is not pyspiel.Bot.step_with_policy and not implements(bot, "get_policy"):
         return lambda state: dict(bot.step_with_policy(state)[0])

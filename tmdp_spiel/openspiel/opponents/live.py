@@ -6,7 +6,7 @@ import contextlib
 import math
 import time
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import pyspiel
 from open_spiel.python import policy as policy_lib
@@ -58,7 +58,7 @@ class LiveOpponents:
         self,
         game: pyspiel.Game,
         player: int | None,
-        opponent,
+        opponent: typing.Any,
         *,
         asked_every_time: bool = False,
         check_players: bool = True,
@@ -161,7 +161,7 @@ class LiveOpponents:
         self.check_legal(state, other, action)
         return int(action)
 
-    def check_legal(self, state: pyspiel.State, other: int, action) -> None:
+    def check_legal(self, state: pyspiel.State, other: int, action: typing.Any) -> None:
         """Raises an error if the player's answer is not a legal action."""
         legal = state.legal_actions()
         if isinstance(action, bool) or action not in legal:
@@ -171,7 +171,7 @@ class LiveOpponents:
             )
 
     @contextlib.contextmanager
-    def naming(self, other: int, state: pyspiel.State):
+    def naming(self, other: int, state: pyspiel.State) -> Iterator[None]:
         """Adds the player and the moves so far to the error of an opponent."""
         try:
             yield
@@ -184,7 +184,7 @@ class LiveOpponents:
             ) from error
 
 
-def is_bot(source) -> bool:
+def is_bot(source: typing.Any) -> bool:
     """Whether it can only be played against: a bot of OpenSpiel, or anything else with step() and no policy."""
     if isinstance(source, (policy_lib.Policy, pyspiel.Policy)):
         return False
