@@ -5,11 +5,11 @@ from __future__ import annotations
 import abc
 import contextlib
 import inspect
+import types
 import typing
 
 import numpy as np
 
-from tmdp_spiel.algorithms import hyper_parameters
 from tmdp_spiel.core import validation
 from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, InfostateTree
 from tmdp_spiel.trees.lazy_tree import LazyTree
@@ -50,7 +50,7 @@ class Learner(abc.ABC):
     def __new__(cls: type[Kind], *arguments: typing.Any, **keywords: typing.Any) -> Kind:
         learner: Kind = super().__new__(cls)
         with contextlib.suppress(TypeError):  # wrong arguments: __init__ says so, and better; none: it is unpickled
-            learner._hyper_parameters = hyper_parameters.given_to(cls, arguments, keywords)
+            learner._hyper_parameters = _given_to(cls, arguments, keywords)
         return learner
 
     def __init__(self, tree: InfostateTree, seed: int):
@@ -176,3 +176,49 @@ class Learner(abc.ABC):
                 )
             sequence = int(tree.parent[state])
         return ended_on, value
+
+
+# Hyper-parameters: the arguments of a constructor, except the tree and the seed; for flags, stored runs and files.
+
+
+class HyperParameter(typing.NamedTuple):
+    """default: what it is if not given;  types: what it may be, None aside: as annotated, or else as the default."""
+
+    default: typing.Any
+    types: tuple[type, ...]
+
+
+def hyper_parameters_of(algorithm: type) -> dict[str, HyperParameter]:
+    """The hyper-parameters of a learner class, in their order."""
+    parameters = inspect.signature(algorithm).parameters
+    named = {name: each for name, each in parameters.items() if each.kind != each.VAR_KEYWORD}
+    try:
+        hints = typing.get_type_hints(algorithm.__init__)  # type: ignore[misc]
+    except NameError:  # an annotation with names that only a type checker imports
+        hints = {}
+    return {
+        name: HyperParameter(each.default, _types(hints.get(name), each.default))
+        for name, each in _without_tree_and_seed(parameters, named).items()
+    }
+
+
+def _given_to(algorithm: type, arguments: tuple, keywords: dict) -> dict[str, typing.Any]:
+    """The hyper-parameters that a learner made with these arguments has, those not given at their defaults."""
+    signature = inspect.signature(algorithm)
+    bound = signature.bind(*arguments, **keywords)
+    bound.apply_defaults()
+    return _without_tree_and_seed(signature.parameters, bound.arguments)
+
+
+def _without_tree_and_seed(parameters: typing.Any, values: typing.Any) -> dict[str, typing.Any]:
+    named: dict[str, typing.Any] = {}
+    for name, value in values.items():
+        named.update(value if parameters[name].kind == inspect.Parameter.VAR_KEYWORD else {name: value})
+    return {name: value for name, value in named.items() if name not in (next(iter(parameters)), "seed")}
+
+
+def _types(hint: typing.Any, default: typing.Any) -> tuple[type, ...]:
+    if hint is None:
+        return () if default is None else (type(default),)
+    union = typing.get_origin(hint) in (typing.Union, types.UnionType)
+    return tuple(each for each in (typing.get_args(hint) if union else (hint,)) if each is not types.NoneType)

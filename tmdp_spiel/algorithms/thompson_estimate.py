@@ -19,8 +19,8 @@ import numba
 import numpy as np
 
 from tmdp_spiel.core import validation
+from tmdp_spiel.core.hash_rng import normal
 from tmdp_spiel.core.jit import kernel
-from tmdp_spiel.core.normal_draws import normal
 from tmdp_spiel.trees import traversal
 
 _ROOT_KEY = 1 << 40  # keys below are of sequences

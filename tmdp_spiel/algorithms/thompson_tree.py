@@ -41,9 +41,8 @@ from tmdp_spiel.algorithms.level_rows import LevelLearner, follow_row, init_row_
 from tmdp_spiel.algorithms.path_learner import plan_values
 from tmdp_spiel.algorithms.thompson_estimate import Estimate, estimate, own_deviation
 from tmdp_spiel.core import validation
-from tmdp_spiel.core.hash_rng import uniform
+from tmdp_spiel.core.hash_rng import normal, uniform
 from tmdp_spiel.core.jit import Direct, kernel
-from tmdp_spiel.core.normal_draws import normal
 from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, InfostateTree
 from tmdp_spiel.trees.return_ranges import known_ranges_below
 from tmdp_spiel.trees.tree_mdp import TreeMDP
