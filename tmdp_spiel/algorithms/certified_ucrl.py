@@ -1,8 +1,8 @@
-"""Identification on large trees: optimism until an answer that was frozen and measured is close to the upper bound.
+"""Identifies an epsilon-best response on large trees, by freezing the best plan and measuring it.
 
-BettingUCRL bounds from above what any response is worth, sequence by sequence. Once its bound is near the empirical
-value of the best plan, that plan is frozen and played for a number of episodes that was fixed before. They bound its
-value from below; the model learns from them as from all others. Proven in docs/theory.md, section 12.
+BettingUCRL computes an upper bound on the value of every response. Once this bound is near the empirical value of the
+best plan, that plan is frozen and played for a number of episodes that is fixed in advance. These episodes give a lower
+bound on its value, and the model also learns from them. The proof is in docs/theory.md, section 12.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ Measured = collections.namedtuple("Measured", ["frozen", "answer", "progress", "
 class CertifiedUCRL(BettingUCRL):
     """PAC identification: stops with a policy that is worth at least V* - epsilon with probability at least 1 - delta.
 
-    epsilon is on the [0, 1] scale of returns. For trees of millions of states; on small ones BettingOnDifferences stops
-    far sooner.
+    epsilon is on the [0, 1] scale of returns. This learner is for trees of millions of states. On small trees,
+    BettingOnDifferences stops much earlier.
     """
 
     grows = False
@@ -74,7 +74,7 @@ class CertifiedUCRL(BettingUCRL):
 
     @property
     def width(self) -> float:
-        """The certified upper bound on all responses less the certified lower bound on the answer; epsilon stops."""
+        """The certified upper bound on all responses minus the lower bound on the answer; it stops at epsilon."""
         return float(self._upper[self.tree.root] - self._measured.numbers[LOWER])
 
     @property
@@ -114,7 +114,7 @@ def _log_needed(attempt, delta):
 
 @kernel
 def _measuring_episodes(attempt, episodes, epsilon, delta):
-    """How long the attempt-th answer is measured: until a coin's mean is known to within a quarter of epsilon."""
+    """For how many episodes an answer is measured: enough to know a coin's mean to within a quarter of epsilon."""
     return max(_LEAST_SHARE * episodes, 8.0 * _log_needed(attempt, delta) / epsilon**2)
 
 
@@ -156,7 +156,7 @@ def _freeze(links, memory, frozen):
 
 @tree_pass
 def _step(links, memory, measured, length, value):
-    """Updates on an episode; whether another plan was frozen after it."""
+    """Updates on an episode; returns whether another plan was frozen after it."""
     progress, numbers = measured.progress, measured.numbers
     if progress[STOPPED]:
         return False

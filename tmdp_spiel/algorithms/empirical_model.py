@@ -1,4 +1,4 @@
-"""What model-based learners share: how often each sequence was followed by what, and bounds on the best value below it.
+"""Shared code of model-based learners: transition counts, and bounds on the best value below each sequence.
 
 Only what an episode visits is counted, so only the bounds on its path change.
 """
@@ -30,7 +30,7 @@ def new_model(tree) -> Model:
 class OptimisticLearner(DeterministicLearner):
     """Keeps a model and, per sequence, an upper and a lower bound on the best value below it, on the [0, 1] scale.
 
-    The bounds of the root stay at 1 and 0 if a learner never stops. lower: whether it has a use for lower bounds.
+    If a learner never stops, the bounds of the root stay at 1 and 0. lower: whether it needs lower bounds.
     """
 
     def __init__(self, tree: InfostateTree, seed, lower: bool = True):
@@ -40,7 +40,7 @@ class OptimisticLearner(DeterministicLearner):
         self._lower = np.zeros(tree.capacity.with_root if lower else 0)
 
     def _recommend_at(self, states):
-        """The plan that it plays, for regret minimisers."""
+        """The plan that is played; for learners that minimise regret."""
         return self._plan[states]
 
     @property

@@ -1,7 +1,7 @@
-"""What learners share that keep several plans of one tree: a row for each level of optimism, and a recommended one.
+"""Shared code of learners that keep several plans of one tree: a row for each level of optimism, and a recommended one.
 
-Row k of state s is at s rows + k. A state that was never visited plays `first` in all rows. An episode costs its path,
-with the exact value of every row kept up to date.
+Row k of state s is at s rows + k. A state that was never visited plays `first` in all rows. An episode takes time
+proportional to its length, including the update of the exact value of every row.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def played_before(links, tables, cell, state):
 
 @kernel
 def rescore_row(links, chances, tables, values, path, at, length, row, before, lead):
-    """Brings the true value of a row up to date at a state of the path, where it plays `lead` and played `before`."""
+    """Updates the true value of a row at a state of the path, where it plays `lead` and played `before`."""
     rows, state = len(values.change), np.int64(path.states[at])
     cell = state * rows + row
     old = values.first[state] if tables.state_visits[state] == 1 else values.rows[cell]
