@@ -92,19 +92,19 @@ _START_KEY = 1 << 61  # the action of a state that is looked at first
 class ThompsonTree(LevelLearner):
     """Thompson sampling on the visited tree, at several levels of optimism.
 
-    noise: the width of the draws of an action of one visit, in standard deviations of a return. 1 is what one visit
-        leaves open.
+    noise: the width of the draws of an action of one visit, in standard deviations of a return. With 1, it is the
+        uncertainty after one visit.
     decay: the width falls as the geometric mean of the visits and of those in which nothing new was tried, to the power
-        of -decay; 1/2 is the rate of a standard error. With more, regret is lower where most actions are about equally
-        good, as against an equilibrium, and more mistakes are kept.
+        of -decay; 1/2 is the rate of a standard error. With a larger decay, regret is lower where most actions are
+        about equally good, as against an equilibrium, but more mistakes are kept.
     num_levels: K. The levels are 1/K, 2/K, ..., 1 of the range of returns. Level 1 tries all that could be best, the
         lowest level exploits soon on a tree that is too large for that.
 
     On every finite tree, almost surely, the recommended policy is a best response from some episode on, and the regret
     of T episodes is O((log T)^(1 / (2 decay))) unless the value of an action that is not best happens to equal that of
     a best one once what was never tried counts as all that the rules allow: docs/lab/theory_simple_learner.md. This
-    needs returns in [0, 1], opponents who do not change, and episodes that are independent given the policy. Nothing is
-    said about the time until then, whose mean may be infinite; so this is no bound on the mean regret.
+    needs returns in [0, 1], opponents who do not change, and episodes that are independent given the policy. This says
+    nothing about the time until then, whose mean may be infinite, so it does not bound the mean regret.
     """
 
     def __init__(
@@ -169,9 +169,9 @@ class ThompsonTree(LevelLearner):
         return super().action_selector(draw)
 
     def action_selectors(self, number: int) -> Callable[[Callable[[], float]], Callable[[int], int]]:
-        """For episodes that are played before any of them is learned from: a function from `draw` to a action_selector.
+        """For `number` episodes in which nothing is learned: a function from `draw` to an action_selector.
 
-        Each has a level and Thompson draws of its own. observe then expects them in the order of the calls.
+        Each episode has its own level and its own Thompson draws. Call observe for them in the order of these calls.
         """
         self._in_flight, links, memory = [], self.tree.links, self._memory
         visits, first = memoryview(memory.tables.state_visits), memoryview(memory.tables.first)
@@ -310,7 +310,7 @@ def _redraw(links, memory, state, level, copy):
 
 @kernel
 def _learn_at(links, memory, at, length, value, repeated):
-    """Counts the visit of one state on the path, whose child on the path is up to date; leaves its leads."""
+    """Counts the visit of one state on the path, whose child on the path has been updated, and updates its leads."""
     tables, rows = memory.tables, len(memory.change)
     state, j = np.int64(memory.path.states[at]), np.int64(memory.path.sequences[at])
     tables.visits[j] += 1
@@ -342,7 +342,7 @@ def _observe(links, memory, length, value):
 
 @kernel
 def _observe_scored(links, chances, memory, values, length, value):
-    """_observe, with the true values brought up to date."""
+    """_observe, which also updates the true values."""
     tables, path, rows = memory.tables, memory.path, len(memory.change)
     repeated = _begin(memory, length, value)
     for at in range(length - 1, -1, -1):

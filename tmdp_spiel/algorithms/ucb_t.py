@@ -25,12 +25,13 @@ UCBTMemory = collections.namedtuple("UCBTMemory", ["arms", "schedule", "policy"]
 
 
 class UCBT(policy_bandit.PolicyBandit):
-    """Regret minimisation with every policy an arm. See PolicyBandit for the parameters.
+    """Regret minimisation in which every policy is an arm. See PolicyBandit for the parameters.
 
     With bound="theory" the mistake probabilities are delta_U(t), and c and delta are not used.
 
-    recommended: the policy of the largest "lower bound", or of the largest "estimate", which on a large tree may be one
-    whose endings were played once and lucky. What is played, and so the regret, is the same.
+    recommended: the policy with the largest "lower bound", or with the largest "estimate". On a large tree, the latter
+    may be a policy whose endings were played once and were lucky. This affects neither the policies played nor the
+    regret.
     """
 
     def __init__(

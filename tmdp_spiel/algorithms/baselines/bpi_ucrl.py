@@ -1,7 +1,7 @@
 """BPI-UCRL (Kaufmann et al., ALT 2021, Adaptive Reward-Free Exploration; Tirinzoni, Al-Marjani and Kaufmann, ALT 2023).
 
-In the simplified form of the paper's experiments: returns come at the end only and lie in [0, 1], so the width at a
-sequence has no factor for the horizon.
+This is the simplified form of the paper's experiments. Returns lie in [0, 1] and come only at the end of an episode, so
+the width at a sequence has no factor for the horizon.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ class LUCB(Learner):
 
 
 def reduced_policies(tree: InfostateTree) -> np.ndarray:
-    """All policies that differ in what they reach, a row each; action 0 at states that a policy does not reach."""
+    """All reduced policies, one per row; action 0 at states that a policy does not reach."""
 
     def below(state: int) -> list[dict[int, int]]:
         policies = []

@@ -1,4 +1,4 @@
-"""What regret minimisers share that match regrets at every state and estimate them from one path per episode.
+"""Shared code of learners that use regret matching at every state, with regrets estimated from one path per episode.
 
 sigma(s, a) = [R(s, a)]+ / sum over b of [R(s, b)]+, uniform if no regret is positive (Hart and Mas-Colell, 2000).
 """
@@ -28,10 +28,11 @@ Values = collections.namedtuple("Values", ["played", "recommended", "stale", "ex
 class RegretMatcher(PathLearner):
     """Regrets and an average policy per sequence. Returns are taken in the game's utility units, as in the literature.
 
-    The recommended policy is mixed everywhere, so its value is kept per state as well: states that episodes visit are
-    marked as stale, and re-evaluated when the value is asked for.
+    The recommended policy is mixed everywhere, so its value is also stored per state. States that episodes visit are
+    marked as stale, and are re-evaluated when the value is needed.
 
-    recommends: "average", the average policy, which is the one that converges, or "current", that of the regrets now.
+    recommends: "average", the average policy, which is the one that converges, or "current", the policy of the current
+    regrets.
     """
 
     def __init__(self, tree: InfostateTree, *, recommends, seed):
@@ -46,7 +47,7 @@ class RegretMatcher(PathLearner):
         return self._regrets[: self.tree.sequence_end].copy()
 
     def current(self) -> np.ndarray:
-        """The policy of the regrets now."""
+        """The policy of the current regrets."""
         return matched_plan(self.tree.links, self._regrets, 0.0)
 
     def average(self) -> np.ndarray:
@@ -106,7 +107,7 @@ def state_value(links, chances, regrets, exploration, values, state):
 
 @kernel
 def rescore_matched(links, chances, regrets, exploration, path, length, values):
-    """Brings V(s) of the matched policy, with that much exploration, up to date after changes on the path."""
+    """Updates V(s) of the matched policy, with the given exploration, after changes on the path."""
     if length == 0:
         return
     before = values[path.states[0]]
@@ -146,7 +147,7 @@ def _list_stale(links, stale, sequence, order, number):
 
 @numba.njit(cache=True)
 def rescore_stale(links, chances, regrets, stale, values):
-    """Brings V(s) of the matched policy up to date at the stale states. The states above a stale one are stale."""
+    """Updates V(s) of the matched policy at the stale states. The states above a stale one are stale."""
     order = np.empty(len(stale), np.int32)
     number, at = _list_stale(links, stale, traversal.root(links), order, 0), 0
     while at < number:

@@ -41,9 +41,9 @@ class StrongEuler(OptimisticLearner):
 
     variant: "strong_euler", "euler" or "ucbvi_bf". c: a factor for the whole bonus; 1 is that of the analyses, with
     these changes. Returns lie in [0, 1], which replaces the factors H. An episode either ends or continues, so one
-    bonus with the variance of returns and values together takes the place of one for rewards and one for transitions.
-    The logarithms are without the number of steps. The lower bound of a state is the largest of its actions, not that
-    of the played one: still a bound, and narrower. delta: the chance of a mistake that the analyses allow.
+    bonus with the variance of returns and values together replaces the two for rewards and transitions. The logarithms
+    omit the number of steps. The lower bound of a state is the largest of its actions instead of that of the played
+    one, which is also a bound, and narrower. delta: the probability of a mistake that the analyses allow.
     """
 
     def __init__(

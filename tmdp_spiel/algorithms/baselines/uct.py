@@ -22,7 +22,8 @@ UCTMemory = collections.namedtuple("UCTMemory", ["visits", "returns", "c", "seed
 class UCT(DeterministicLearner):
     """c: the exploration constant, in the game's utility units; a quarter of the utility range if not given.
 
-    The paper has 0.5 on Kuhn (range 4), 5 on Leduc (26) and 2 on RBT (2). Far below that UCT can be stuck for good.
+    The paper has 0.5 on Kuhn (range 4), 5 on Leduc (26) and 2 on RBT (2). With a much smaller c, UCT can be stuck
+    forever.
     """
 
     def __init__(self, tree: InfostateTree, *, c: float | None = None, seed: int = 0):
@@ -43,7 +44,7 @@ class UCT(DeterministicLearner):
         return self._memory.visits[: self.tree.sequence_end].copy()
 
     def action_selectors(self, number: int) -> Callable[[Callable[[], float]], Callable[[int], int]]:
-        """Actions in the proportions in which UCT would play them if all returns to come were as the mean so far."""
+        """Draws actions as often as UCT would play them if all future returns equalled the mean so far."""
         links, memory, buffer = self.tree.links, self._memory, np.zeros(self.tree.max_actions + 1, np.int64)
         part, parts = number / max(self.episodes, 1), {}
 
@@ -90,9 +91,9 @@ def _choose(links, visits, returns, c, state, seed):
 
 @kernel
 def _spread(visits, returns, c, number, counts):
-    """How often each action comes in n visits of UCB1, each of which brings the action's mean return so far.
+    """How often each action is played in n visits of UCB1 if each visit returns the mean so far of the action.
 
-    What was never tried is taken to bring the mean of all.
+    For an action that was never tried, this is the mean of all.
     """
     total, won = 0, 0.0
     for j in range(len(visits)):
