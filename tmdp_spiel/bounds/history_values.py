@@ -1,4 +1,4 @@
-"""Bets on the values of all policies, as in bounds/policy_values, with estimates that use the whole history of an episode.
+"""Bets on the values of all policies, as in bounds/policy_values, with estimates that use the whole history.
 
 The proof is in docs/lab/theory_sharper.md, section 8. Once an episode has ended, its history is known, and so are the
 probabilities with which chance drew. Let B be any function of histories that is set before the episode, B(h) =
