@@ -105,7 +105,7 @@ class LiveOpponents:
         acting = self.bots[actor].inner if actor in self.bots else None
         for player in self._told.values():
             bot = self.bots[player]
-            if bot.listens and bot.inner is not acting:
+            if bot.is_informed and bot.inner is not acting:
                 with self.naming(player, state):
                     bot.inform_action(state, actor, action)
 
