@@ -10,6 +10,7 @@ import pathlib
 import time
 
 import numba
+import numpy as np
 from absl import app, flags
 
 from experiments.sweep.binary import run_binary
@@ -19,6 +20,7 @@ from tmdp_spiel.games.rbt.game import SHORT_NAME
 from tmdp_spiel.openspiel.exact_games import exact_form, run_solver
 from tmdp_spiel.openspiel.load_game import load_game
 from tmdp_spiel.planning.cfr import VARIANTS
+from tmdp_spiel.planning.pruned_cfr import PrunedCFRSolver
 
 _ITERATIONS = flags.DEFINE_integer(
     "iterations", 200, "iterations of CFR in all, those of a resumed run included", lower_bound=1
@@ -34,6 +36,9 @@ _MIX = flags.DEFINE_bool(
     "mix", True, "mix the averages of the blocks of iterations to be exploited least; else CFR's own average"
 )
 _BLOCK = flags.DEFINE_integer("block", 10, "iterations in a block", lower_bound=1)
+_PRUNED = flags.DEFINE_integer(
+    "pruned", 0, "iterations of a block that visit only the sequences played lately, which is fast", lower_bound=0
+)
 _LEAST_PROBABILITY = flags.DEFINE_float("least_probability", solving.LEAST_PROBABILITY, "rarer actions are pruned")
 _LEAST_REACH = flags.DEFINE_float("least_reach", solving.LEAST_REACH, "sequences played more rarely are pruned")
 _THREADS = flags.DEFINE_integer("threads", None, "threads to use; the result does not depend on it", lower_bound=1)
@@ -73,6 +78,7 @@ def solve():
             checkpoint=checkpoint,
             checkpoint_seconds=_CHECKPOINT_SECONDS.value,
             report=PrintedLines(),
+            make=pruned_solver(form) if _PRUNED.value else None,
         )
     tables = mixed(solver) if _MIX.value else [solver.average_policy(player) for player in (0, 1)]
     policy = solving.pruned_policy(
@@ -86,6 +92,10 @@ def solve():
     policy_file.write(_OUTPUT.value, policy)
     size = pathlib.Path(_OUTPUT.value).stat().st_size
     print(f"wrote {_OUTPUT.value}: {size / 1e6:.2f} MB, exploitability {policy.exploitability:.6f} after pruning")
+
+
+def pruned_solver(form):
+    return lambda: PrunedCFRSolver(form, _VARIANT.value, np.float32, block=_BLOCK.value, pruned=_PRUNED.value)
 
 
 def mixed(solver):

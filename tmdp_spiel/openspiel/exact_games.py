@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import os
 import pathlib
@@ -145,7 +146,10 @@ def exact_exploitability(game, agent, **options) -> Exploitability:
         options: of `policy_table`.
     """
     form = exact_form(game)
-    agents = agent if isinstance(agent, Mapping) and set(agent) == {0, 1} else {0: agent, 1: agent}
+    by_player = isinstance(agent, Mapping) and bool(agent) and set(agent) <= {0, 1}
+    if by_player and len(agent) < 2:
+        raise ValueError(f"the agent of player {1 - next(iter(agent))} is missing; a best response needs only one")
+    agents = agent if by_player else {0: agent, 1: agent}
     return sequence_form.exploitability(
         form, [policy_table(form, player, agents[player], **options) for player in (0, 1)]
     )
@@ -206,6 +210,7 @@ def run_solver(
     checkpoint_seconds: float | None = None,
     report: Callable[[int, Exploitability], None] | None = None,
     progress: bool = True,
+    make: Callable[[], CFRSolver] | None = None,
 ) -> CFRSolver:
     """CFR from the checkpoint, if there is one, until the iterations are done or the target is met.
 
@@ -214,10 +219,12 @@ def run_solver(
         block: as in CFRSolver.
         checkpoint: the file from which a run that was killed resumes identically. It is left for the caller to remove.
         checkpoint_seconds: how often it is written; every two minutes unless given.
+        make: returns the solver at its start, in place of a CFRSolver of this variant and block.
     """
     num_sequences = sum(tree.num_sequences for tree in form.trees)
     check_memory(f"CFR on {form.trees[0].game_string}", num_sequences, SOLVER_BYTES_PER_SEQUENCE)
-    solver = _resumed(form, variant, block, pathlib.Path(checkpoint))
+    make = make or functools.partial(CFRSolver, form, variant, np.float32, block=block)
+    solver = _resumed(form, make, pathlib.Path(checkpoint))
     every = _CHECKPOINT_SECONDS if checkpoint_seconds is None else checkpoint_seconds
     _iterate(solver, iterations, target, checkpoint, every, report, progress)
     return solver
@@ -275,9 +282,9 @@ def _iterate(
                 written = time.monotonic()
 
 
-def _resumed(form: SequenceForm, variant: str, block: int | None, checkpoint: pathlib.Path) -> CFRSolver:
+def _resumed(form: SequenceForm, make: Callable[[], CFRSolver], checkpoint: pathlib.Path) -> CFRSolver:
     """A solver that resumes from the checkpoint, if there is one."""
-    solver = CFRSolver(form, variant, np.float32, block=block)
+    solver = make()
     try:
         with np.load(checkpoint, allow_pickle=False) as stored:
             if str(stored["tree"]) != _numbering(form):
@@ -287,5 +294,5 @@ def _resumed(form: SequenceForm, variant: str, block: int | None, checkpoint: pa
         pass
     except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError, NotImplementedError, RuntimeError) as error:
         warnings.warn(f"{checkpoint} is not a complete checkpoint ({error}); solving starts again", stacklevel=3)
-        solver = CFRSolver(form, variant, np.float32, block=block)
+        solver = make()
     return solver
