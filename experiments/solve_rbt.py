@@ -10,7 +10,6 @@ import pathlib
 import time
 
 import numba
-import numpy as np
 from absl import app, flags
 
 from experiments.sweep.binary import run_binary
@@ -20,7 +19,6 @@ from tmdp_spiel.games.rbt.game import SHORT_NAME
 from tmdp_spiel.openspiel.exact_games import exact_form, run_solver
 from tmdp_spiel.openspiel.load_game import load_game
 from tmdp_spiel.planning.cfr import VARIANTS
-from tmdp_spiel.planning.pruned_cfr import PrunedCFRSolver
 
 _ITERATIONS = flags.DEFINE_integer(
     "iterations", 200, "iterations of CFR in all, those of a resumed run included", lower_bound=1
@@ -73,12 +71,12 @@ def solve():
             form,
             _ITERATIONS.value,
             variant=_VARIANT.value,
-            block=_BLOCK.value if _MIX.value else None,
+            block=_BLOCK.value if _MIX.value or _PRUNED.value else None,
+            pruned=_PRUNED.value,
             target=_TARGET.value / form.trees[0].utility_range,
             checkpoint=checkpoint,
             checkpoint_seconds=_CHECKPOINT_SECONDS.value,
             report=PrintedLines(),
-            make=pruned_solver(form) if _PRUNED.value else None,
         )
     tables = mixed(solver) if _MIX.value else [solver.average_policy(player) for player in (0, 1)]
     policy = solving.pruned_policy(
@@ -92,10 +90,6 @@ def solve():
     policy_file.write(_OUTPUT.value, policy)
     size = pathlib.Path(_OUTPUT.value).stat().st_size
     print(f"wrote {_OUTPUT.value}: {size / 1e6:.2f} MB, exploitability {policy.exploitability:.6f} after pruning")
-
-
-def pruned_solver(form):
-    return lambda: PrunedCFRSolver(form, _VARIANT.value, np.float32, block=_BLOCK.value, pruned=_PRUNED.value)
 
 
 def mixed(solver):

@@ -16,7 +16,7 @@ from tmdp_spiel.games.phantom.form import PhantomForm
 from tmdp_spiel.games.phantom.rules import rules_of
 from tmdp_spiel.openspiel import table_files
 from tmdp_spiel.openspiel.build import CannotEnumerateError
-from tmdp_spiel.openspiel.exact_games import exact_exploitability, shipped_file
+from tmdp_spiel.openspiel.exact_games import exact_exploitability, shipped_file, solve
 from tmdp_spiel.openspiel.policy_tables import TablePolicy, policy_table
 from tmdp_spiel.planning.cfr import CFRSolver
 from tmdp_spiel.planning.pruned_cfr import PrunedCFRSolver
@@ -275,7 +275,7 @@ def test_a_restricted_game_collects_what_the_whole_one_does(string, monkeypatch)
 
 
 @pytest.mark.parametrize("most", [0, 60_000_000])
-def test_pruned_iterations_resume_identically_and_find_the_equilibrium(most, monkeypatch):
+def test_pruned_iterations_resume_identically_and_find_the_equilibrium(most, monkeypatch, tmp_path):
     monkeypatch.setattr("tmdp_spiel.games.phantom.restricted.MOST_ENDINGS", most)
     form = form_of(SMALL[3])
     solver, resumed = (PrunedCFRSolver(form, "pdcfr+", np.float32, block=20, pruned=16) for _ in range(2))
@@ -291,6 +291,8 @@ def test_pruned_iterations_resume_identically_and_find_the_equilibrium(most, mon
         resumed.iterate()
     np.testing.assert_array_equal(resumed.average_policy(1), solver.average_policy(1))
     assert solver.exploitability().exploitability < 1e-3
+    policy = solve(SMALL[3], form, 100, variant="pdcfr+", block=20, pruned=16, target=0.0, folder=tmp_path)
+    assert policy.exploitability == pytest.approx(solver.exploitability().exploitability, abs=1e-3)
 
 
 def test_large_boards_refuse_policies_of_strings_and_take_names():

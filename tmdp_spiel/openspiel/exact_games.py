@@ -26,6 +26,7 @@ from tmdp_spiel.openspiel.load_game import game_string, load_game
 from tmdp_spiel.openspiel.opponents.fixed import check_player
 from tmdp_spiel.openspiel.policy_tables import TablePolicy, policy_table
 from tmdp_spiel.planning.cfr import CFRSolver
+from tmdp_spiel.planning.pruned_cfr import PrunedCFRSolver
 from tmdp_spiel.trees import sequence_form
 from tmdp_spiel.trees.infostate_tree import InfostateTree
 from tmdp_spiel.trees.sequence_form import Exploitability, SequenceForm
@@ -161,6 +162,8 @@ def solve(
     iterations: int,
     *,
     variant: str = VARIANT,
+    block: int | None = None,
+    pruned: int = 0,
     target: float = TARGET,
     folder: str | os.PathLike | None = None,
     report: Callable[[int, Exploitability], None] | None = None,
@@ -173,6 +176,7 @@ def solve(
         form: its sequence form.
         iterations: at most.
         variant: of CFR, as CFRSolver has them.
+        block, pruned: as in run_solver.
         target: solving stops once the exploitability is at most this fraction of the utility range.
         folder: where the result and checkpoints are stored; the cache directory if not given.
         report: called with the iteration and the exploitability whenever the latter is computed.
@@ -182,7 +186,8 @@ def solve(
         The policy of both players, rounded as in the file, with its `exploitability` and `iterations`.
     """
     folder = storage.cache_directory() if folder is None else pathlib.Path(folder)
-    title = hashlib.sha256(f"{_numbering(form)} {variant} {iterations} {target}".encode()).hexdigest()[:20]
+    how = f"{variant} {block} {pruned}" if pruned else variant
+    title = hashlib.sha256(f"{_numbering(form)} {how} {iterations} {target}".encode()).hexdigest()[:20]
     result, checkpoint = folder / f"tables_{title}.bin", folder / f"tables_{title}.checkpoint.npz"
     with contextlib.suppress(FileNotFoundError):
         try:
@@ -191,7 +196,15 @@ def solve(
             warnings.warn(f"the cached equilibrium cannot be read, so the game is solved again: {error}", stacklevel=2)
     with storage.locked(result):
         solver = run_solver(
-            form, iterations, variant=variant, target=target, checkpoint=checkpoint, report=report, progress=progress
+            form,
+            iterations,
+            variant=variant,
+            block=block,
+            pruned=pruned,
+            target=target,
+            checkpoint=checkpoint,
+            report=report,
+            progress=progress,
         )
         tables = [solver.average_policy(player) for player in (0, 1)]
         table_files.write_tables(result, form, tables, iterations=solver.iteration, variant=variant)
@@ -205,26 +218,25 @@ def run_solver(
     *,
     variant: str = VARIANT,
     block: int | None = None,
+    pruned: int = 0,
     target: float = TARGET,
     checkpoint: str | os.PathLike,
     checkpoint_seconds: float | None = None,
     report: Callable[[int, Exploitability], None] | None = None,
     progress: bool = True,
-    make: Callable[[], CFRSolver] | None = None,
 ) -> CFRSolver:
     """CFR from the checkpoint, if there is one, until the iterations are done or the target is met.
 
     Args:
         form, iterations, variant, target, report, progress: as in `solve`.
-        block: as in CFRSolver.
+        block, pruned: as in PrunedCFRSolver; without `pruned`, all iterations visit all sequences.
         checkpoint: the file from which a run that was killed resumes identically. It is left for the caller to remove.
         checkpoint_seconds: how often it is written; every two minutes unless given.
-        make: returns the solver at its start, in place of a CFRSolver of this variant and block.
     """
     num_sequences = sum(tree.num_sequences for tree in form.trees)
     check_memory(f"CFR on {form.trees[0].game_string}", num_sequences, SOLVER_BYTES_PER_SEQUENCE)
-    make = make or functools.partial(CFRSolver, form, variant, np.float32, block=block)
-    solver = _resumed(form, make, pathlib.Path(checkpoint))
+    make = CFRSolver if not pruned else functools.partial(PrunedCFRSolver, pruned=pruned)
+    solver = _resumed(form, functools.partial(make, form, variant, np.float32, block=block), pathlib.Path(checkpoint))
     every = _CHECKPOINT_SECONDS if checkpoint_seconds is None else checkpoint_seconds
     _iterate(solver, iterations, target, checkpoint, every, report, progress)
     return solver
