@@ -17,6 +17,7 @@ from tmdp_spiel.games.rbt import policy_file, solving, tree as rbt_tree
 from tmdp_spiel.games.rbt.policy import SupportPolicy
 from tmdp_spiel.openspiel.exact_games import exact_exploitability, exact_form
 from tmdp_spiel.planning.cfr import CFRSolver
+from tmdp_spiel.planning.pruned_cfr import PrunedCFRSolver
 
 pytestmark = pytest.mark.rbt
 
@@ -122,6 +123,45 @@ def test_the_number_of_threads_changes_no_bit():
     _, together = solved(MEDIUM, 5)
     for player in (0, 1):
         np.testing.assert_array_equal(alone.average_policy(player), together.average_policy(player))
+
+
+def test_a_restricted_game_collects_what_the_whole_one_does():
+    whole, rng = exact_form(SMALL), np.random.default_rng(0)
+    kept = [rng.random(tree.num_sequences) < 0.3 for tree in whole.trees]
+    for mask, tree in zip(kept, whole.trees):
+        mask[tree.first_sequence[:-1]] = True
+    form, sequences = whole.restricted(kept)
+    for tree in form.enumerated.trees:
+        tree.check()
+    for ply, after in zip(form.enumerated.plies, [*form.enumerated.plies[1:], None]):
+        ply.check(form.enumerated.trees[ply.player], after.num_positions if after else 0)
+    for player in (0, 1):
+        other, reach = 1 - player, np.zeros(whole.trees[1 - player].num_sequences + 1)
+        assert form.trees[other].num_sequences < len(reach) / 2
+        reach[sequences[other]], reach[-1] = rng.random(form.trees[other].num_sequences), 1
+        found = form.gradient(player, np.append(reach[sequences[other]], 1.0))
+        np.testing.assert_allclose(found, whole.gradient(player, reach)[np.append(sequences[player], -1)])
+
+
+@pytest.mark.parametrize("variant", ("cfr+", "pcfr+"))
+def test_pruned_iterations_resume_identically_and_are_as_good(variant):
+    form = exact_form(MEDIUM)
+    solver, resumed = (PrunedCFRSolver(form, variant, np.float32, block=20, pruned=16) for _ in range(2))
+    whole = CFRSolver(form, variant, np.float32)
+    for iteration in range(1, 81):
+        solver.iterate()
+        whole.iterate()
+        if iteration in (15, 30, 36, 45):  # in blocks and between them, in pruned iterations and in others
+            resumed.load_state_dict(solver.state_dict())
+        if iteration == 20:
+            np.testing.assert_array_equal(solver.average_policy(0), whole.average_policy(0))
+    while resumed.iteration < 80:
+        resumed.iterate()
+    for player in (0, 1):
+        np.testing.assert_array_equal(resumed.average_policy(player), solver.average_policy(player))
+    assert solver.exploitability().exploitability < 1.3 * whole.exploitability().exploitability
+    with pytest.raises(ValueError, match="of the 5 iterations of a block, 1 to 4 can be pruned"):
+        PrunedCFRSolver(form, block=5, pruned=5)
 
 
 def command(folder, name, *more):

@@ -1,11 +1,11 @@
-"""BettingUCRL with a bound from below, where everything that happened in an episode is known at its end.
+"""BettingUCRL with a lower bound, if everything that happened in an episode is known at its end.
 
-For trees so deep that estimates of all policies at once say little. Four episodes of five are played by BettingUCRL,
-one by an answer that a model of the others gives, as BettingOnHistories has it. The upper bound is that by sequences,
-with delta shared out by policy, from all episodes (docs/lab/theory_sharper.md, section 5: it does not matter how they
-were chosen). The lower bound is that of section 4 for the answers, from their own episodes, with estimates that are
-corrected for the luck of chance and of own draws (section 8, with the answer for the exploration, so that no weight is
-above 1).
+This is for deep trees, on which estimates of all policies together are not informative. Four of five episodes are
+played by BettingUCRL, and one by the answer to a model of the others, as in BettingOnHistories. The upper bound is the
+one by sequences, with delta divided by policy, from all episodes (docs/lab/theory_sharper.md, section 5: how they were
+chosen does not matter). The lower bound is that of section 4 for the answers, from their own episodes. Its estimates
+are corrected for the luck of chance and of the player's own draws (section 8, where the exploration is the answer, so
+that no weight is above 1).
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _FORESEEN = 100_000  # episodes that stakes are set for, if it is not known how 
 class BettingUCRLOnHistories(Learner):
     """Bounds the value of the best response from both sides at all times; never stops by itself.
 
-    It learns from what everybody did: learn_actions() in the place of learn().
+    It learns from the actions of all players: call learn_actions() instead of learn().
 
     rules: all histories of the game, for the player.
-    planned: the episodes after which the bounds are to be narrowest; None if that is not known. delta: of both bounds
-    together, shared out equally.
+    planned: the number of episodes after which the bounds should be narrowest; None if unknown.
+    delta: of both bounds together, divided equally.
     """
 
     def __init__(self, rules: HistoryTree, *, planned: int | None = None, delta: float = 0.05, seed: int = 0):
@@ -62,15 +62,15 @@ class BettingUCRLOnHistories(Learner):
         return self.episodes % _ANSWER_EVERY == _ANSWER_EVERY - 1
 
     def plan(self) -> np.ndarray:
-        """The optimist's plan, or the answer, a mixed plan."""
+        """The plan of BettingUCRL, or the answer, a mixed plan."""
         return self._answer.copy() if self._answers_next else self.optimist.plan()
 
     def recommend(self) -> np.ndarray:
-        """The mixture of the answers so far in proportion to their stakes, which the lower bound is about."""
+        """The mixture of the answers so far, weighted by their stakes. The lower bound holds for it."""
         return mixture(self.tree.links, self._seen.answers, 0.0, self._answer)
 
     def learn_actions(self, actions: Sequence[int]) -> None:
-        """Updates on an episode of plan(), given by the game's actions of everybody, chance included."""
+        """Updates on an episode of plan(), given by the actions of all players and of chance."""
         nodes, histories = self.rules.nodes_of(actions), self.rules.histories
         if self._answers_next:
             x = answer_estimate(histories, self._answer, self._base, nodes)
@@ -103,19 +103,19 @@ class BettingUCRLOnHistories(Learner):
         self._next_look = max(math.ceil(_GROWTH * self.episodes), self.episodes + _BETWEEN_LOOKS)
 
     def upper_bound(self, delta: float | None = None) -> float:
-        """What no policy is worth more than, with probability 1 - delta at all times; half of the learner's if None."""
+        """An upper bound on all policies, with probability 1 - delta at all times; by default half of delta."""
         delta = self.delta / 2 if delta is None else delta
         model = self.optimist._model
         return float(upper_values(self.tree, model.visits, model.returns, model.squares, delta)[-1])
 
     def lower_bound(self, delta: float | None = None) -> float:
-        """What recommend() is worth at least, with probability 1 - delta at all times; delta as for upper_bound."""
+        """A lower bound on the value of recommend(), with probability 1 - delta at all times; see upper_bound."""
         delta = self.delta / 2 if delta is None else validation.probability("delta", delta)
         stakes, total = self._summed
         return max(float((total + math.log(delta)) / stakes), 0.0) if stakes > 0.0 else 0.0
 
     def foreseen_upper_bound(self, delta: float, factor: float) -> float:
-        """An estimate of upper_bound(delta) after `factor` times the episodes, if they go as those so far."""
+        """An estimate of upper_bound(delta) after `factor` times the episodes, if these are like those so far."""
         return self.upper_bound(validation.probability("delta", delta) ** (1.0 / factor))
 
     @property
