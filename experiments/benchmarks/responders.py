@@ -16,8 +16,7 @@ when it ends; if the command is started again, it continues with the missing run
   search (1,000 simulations a move) knows the rules and the opponent's policy and learns nothing from episodes; the
   portfolio races both and the tree, within processor time only.
 - Our learners, with the paper's constants if there are any, otherwise their defaults: compiled on the enumerated tree
-if
-  there is one, otherwise live on a lazy tree.
+  if there is one, otherwise live on a lazy tree.
 
 A response is evaluated exactly if the tree is enumerated, otherwise on fresh episodes.
 """
