@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import os
 import pathlib
@@ -25,6 +26,7 @@ from tmdp_spiel.openspiel.load_game import GameLike, game_string, load_game
 from tmdp_spiel.openspiel.opponents.fixed import check_player
 from tmdp_spiel.openspiel.policy_tables import TablePolicy, policy_table
 from tmdp_spiel.planning.cfr import CFRSolver
+from tmdp_spiel.planning.pruned_cfr import PrunedCFRSolver
 from tmdp_spiel.trees import sequence_form
 from tmdp_spiel.trees.infostate_tree import InfostateTree
 from tmdp_spiel.trees.sequence_form import Exploitability, SequenceForm
@@ -155,7 +157,10 @@ def exact_exploitability(game: GameLike, agent: Any, **options: Any) -> Exploita
     True
     """
     form = exact_form(game)
-    agents = agent if isinstance(agent, Mapping) and set(agent) == {0, 1} else {0: agent, 1: agent}
+    by_player = isinstance(agent, Mapping) and bool(agent) and set(agent) <= {0, 1}
+    if by_player and len(agent) < 2:
+        raise ValueError(f"the agent of player {1 - next(iter(agent))} is missing; a best response needs only one")
+    agents = agent if by_player else {0: agent, 1: agent}
     return sequence_form.exploitability(
         form, [policy_table(form, player, agents[player], **options) for player in (0, 1)]
     )
@@ -167,6 +172,8 @@ def solve(
     iterations: int,
     *,
     variant: str = VARIANT,
+    block: int | None = None,
+    pruned: int = 0,
     target: float = TARGET,
     folder: str | os.PathLike | None = None,
     report: Callable[[int, Exploitability], None] | None = None,
@@ -179,6 +186,7 @@ def solve(
         form: its sequence form.
         iterations: at most.
         variant: of CFR, as CFRSolver has them.
+        block, pruned: as in run_solver.
         target: solving stops once the exploitability is at most this fraction of the utility range.
         folder: where the result and checkpoints are stored; the cache directory if not given.
         report: called with the iteration and the exploitability whenever the latter is computed.
@@ -188,7 +196,8 @@ def solve(
         The policy of both players, rounded as in the file, with its `exploitability` and `iterations`.
     """
     folder = storage.cache_directory() if folder is None else pathlib.Path(folder)
-    title = hashlib.sha256(f"{_numbering(form)} {variant} {iterations} {target}".encode()).hexdigest()[:20]
+    how = f"{variant} {block} {pruned}" if pruned else variant
+    title = hashlib.sha256(f"{_numbering(form)} {how} {iterations} {target}".encode()).hexdigest()[:20]
     result, checkpoint = folder / f"tables_{title}.bin", folder / f"tables_{title}.checkpoint.npz"
     with contextlib.suppress(FileNotFoundError):
         try:
@@ -197,7 +206,15 @@ def solve(
             warnings.warn(f"the cached equilibrium cannot be read, so the game is solved again: {error}", stacklevel=2)
     with storage.locked(result):
         solver = run_solver(
-            form, iterations, variant=variant, target=target, checkpoint=checkpoint, report=report, progress=progress
+            form,
+            iterations,
+            variant=variant,
+            block=block,
+            pruned=pruned,
+            target=target,
+            checkpoint=checkpoint,
+            report=report,
+            progress=progress,
         )
         tables = [solver.average_policy(player) for player in (0, 1)]
         table_files.write_tables(result, form, tables, iterations=solver.iteration, variant=variant)
@@ -211,6 +228,7 @@ def run_solver(
     *,
     variant: str = VARIANT,
     block: int | None = None,
+    pruned: int = 0,
     target: float = TARGET,
     checkpoint: str | os.PathLike,
     checkpoint_seconds: float | None = None,
@@ -221,13 +239,14 @@ def run_solver(
 
     Args:
         form, iterations, variant, target, report, progress: as in `solve`.
-        block: as in CFRSolver.
+        block, pruned: as in PrunedCFRSolver; without `pruned`, all iterations visit all sequences.
         checkpoint: the file from which a run that was killed resumes identically. It is left for the caller to remove.
         checkpoint_seconds: how often it is written; every two minutes unless given.
     """
     num_sequences = sum(tree.num_sequences for tree in form.trees)
     check_memory(f"CFR on {form.trees[0].game_string}", num_sequences, SOLVER_BYTES_PER_SEQUENCE)
-    solver = _resumed(form, variant, block, pathlib.Path(checkpoint))
+    make = CFRSolver if not pruned else functools.partial(PrunedCFRSolver, pruned=pruned)
+    solver = _resumed(form, functools.partial(make, form, variant, np.float32, block=block), pathlib.Path(checkpoint))
     every = _CHECKPOINT_SECONDS if checkpoint_seconds is None else checkpoint_seconds
     _iterate(solver, iterations, target, checkpoint, every, report, progress)
     return solver
@@ -285,9 +304,9 @@ def _iterate(
                 written = time.monotonic()
 
 
-def _resumed(form: SequenceForm, variant: str, block: int | None, checkpoint: pathlib.Path) -> CFRSolver:
+def _resumed(form: SequenceForm, make: Callable[[], CFRSolver], checkpoint: pathlib.Path) -> CFRSolver:
     """A solver that resumes from the checkpoint, if there is one."""
-    solver = CFRSolver(form, variant, np.float32, block=block)
+    solver = make()
     try:
         with np.load(checkpoint, allow_pickle=False) as stored:
             if str(stored["tree"]) != _numbering(form):
@@ -297,5 +316,5 @@ def _resumed(form: SequenceForm, variant: str, block: int | None, checkpoint: pa
         pass
     except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError, NotImplementedError, RuntimeError) as error:
         warnings.warn(f"{checkpoint} is not a complete checkpoint ({error}); solving starts again", stacklevel=3)
-        solver = CFRSolver(form, variant, np.float32, block=block)
+        solver = make()
     return solver

@@ -37,6 +37,7 @@ from tmdp_spiel.openspiel.opponents.seeding import fresh_entropy
 DEFAULT_TIMEOUT = 30.0
 DEFAULT_RESTARTS = 3
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_SECONDS_TO_END = 10.0  # of a process that closed its output
 _SHOWN = 500  # characters of a text that an error repeats
 _LONGEST_ANSWER = 1 << 20  # bytes; a longer one is no action
 
@@ -267,13 +268,13 @@ class _Process(_Connection):
 
     def _code(self) -> int | str:
         try:
-            return self.process.wait(timeout=1)
+            return self.process.wait(timeout=_SECONDS_TO_END)
         except subprocess.TimeoutExpired:
             return "none yet; it closed its output"
 
     def complaints(self) -> str:
         """What the process wrote to its error stream, as a clause."""
-        self._errors.join(timeout=1)
+        self._errors.join(timeout=_SECONDS_TO_END)
         said = b"".join(each for each in self._complaints if each is not None).decode(errors="replace").strip()
         return f"; its error stream: {said[-_SHOWN:]}" if said else ""
 
