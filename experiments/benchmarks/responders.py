@@ -7,7 +7,7 @@ Every responder gets the same opponent, and the same number of episodes or the s
 when it ends; if the command is started again, it continues with the missing runs. DQN needs torch: pip install
 'tmdp-spiel[torch]'.
 
-- OpenSpielDQN: as OpenSpiel's examples/rl_response.py sets it, in pytorch; OpenSpielDQNAdam: with Adam instead of SGD.
+- OpenSpielDQN: as in OpenSpiel's examples/rl_response.py, in PyTorch; OpenSpielDQNAdam: with Adam instead of SGD.
 - OpenSpielQLearner: the tabular Q-learner at its defaults.
 - OpenSpielISMCTS: information-set Monte Carlo tree search (MCTS where information is perfect). It knows the rules and
   replans at every move, for an opponent who searches as it does and rolls out at random; it learns nothing from
