@@ -2,10 +2,10 @@
 
 The module experiments.research.sharper_coverage takes --runs, --delta, --episodes and --only.
 
-delta is large and the problems are small, so that errors are as likely as they can be. Intervals that hold at all times
-are looked at often, and are wrong if they were wrong once. The same campaign is run with intervals that are broken on
-purpose, 3 and 20 times too narrow (and, for bots that fail, with failed episodes left out): a campaign that cannot tell
-them apart shows nothing.
+delta is large and the problems are small, so that errors are as likely as possible. Intervals that hold at all times
+are checked often, and count as wrong if they were wrong once. The same runs are made with intervals that are wrong on
+purpose, 3 and 20 times too narrow (and, for bots that fail, with failed episodes left out). The measurement is
+meaningful only if it distinguishes the two.
 """
 
 import dataclasses

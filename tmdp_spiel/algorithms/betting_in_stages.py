@@ -1,10 +1,10 @@
-"""Bounds for a black box on a deep tree: few stages, each as a game of its own.
+"""Bounds for a black box on a deep tree: few stages, each solved as a game.
 
-The upper bound is that of bounds/answer_values, where every history at which another player acts is a state of its own,
-asked as often as the stage came to it (docs/lab/theory_sharper.md, section 9). A stage plays one mixed plan: what the
-upper bound needs, and the answer of the model. Its size is settled before it begins, from how many episodes are planned
-or expected, if that is known. A part of delta is for bounds at fixed points within a stage, so that a run may end at
-any time. The lower bound is that of BettingOnHistories for these answers.
+The upper bound is that of bounds/answer_values, in which every history where another player acts is a separate state,
+with one answer for each of its visits in the stage (docs/lab/theory_sharper.md, section 9). In a stage, one mixed plan
+is played: a mixture of what the upper bound needs and the answer of the model. The size of a stage is fixed before it
+begins, from the planned or expected number of episodes, if that is known. A part of delta is for bounds at fixed points
+within a stage, so that a run may end at any time. The lower bound is that of BettingOnHistories for these answers.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ _Outlook = collections.namedtuple("_Outlook", ["shares", "base", "answer", "reac
 class BettingInStages(Learner):
     """Bounds the value of the best response from both sides at all times; never stops by itself.
 
-    The upper bound moves when a stage ends, and a few times within it. It learns from what everybody did:
-    learn_actions() in the place of learn().
+    The upper bound changes when a stage ends, and a few times within it. It learns from the actions of all players:
+    call learn_actions() instead of learn().
 
     rules: all histories of the game, for the player.
-    planned: the episodes after which the bounds are to be narrowest; None if that is not known.
-    delta: of both bounds together, shared out equally.
+    planned: the number of episodes after which the bounds should be narrowest; None if it is not known.
+    delta: of both bounds together, divided equally.
     """
 
     def __init__(self, rules: HistoryTree, *, planned: int | None = None, delta: float = 0.05, seed: int = 0):
@@ -91,12 +91,12 @@ class BettingInStages(Learner):
         return self._mu.copy()
 
     def recommend(self) -> np.ndarray:
-        """The mixture of the answers so far in proportion to their stakes, which the lower bound is about."""
+        """The mixture of the answers so far, weighted by their stakes. The lower bound holds for it."""
         weight = self._lower_stake * (self.episodes - self._began)
         return mixture(self.tree.links, self._mixture, weight, self._answer)
 
     def learn_actions(self, actions: Sequence[int]) -> None:
-        """Updates on an episode of plan(), given by the game's actions of everybody, chance included."""
+        """Updates on an episode of plan(), given by the actions of all players and of chance."""
         nodes = self.rules.nodes_of(actions)
         self._now[nodes] += 1.0
         x = answer_estimate(self.rules.histories, self._mu, self._answer, self._base, nodes)
@@ -187,7 +187,7 @@ class BettingInStages(Learner):
         self._penalty = float(penalty(self._lower_stake, reach))
 
     def upper_bound(self, delta: float | None = None) -> float:
-        """What no policy is worth more than, with probability 1 - delta at all times; by default half of delta."""
+        """An upper bound on all policies: with probability 1 - delta at all times; by default half of delta."""
         needed = -math.log(self.delta / 2 if delta is None else validation.probability("delta", delta))
         stakes, found = self._numbers[UPPER_STAKES], 1.0
         if stakes > 0.0:
@@ -200,7 +200,7 @@ class BettingInStages(Learner):
         return float(found)
 
     def lower_bound(self, delta: float | None = None) -> float:
-        """What recommend() is worth at least, with probability 1 - delta at all times; delta as for upper_bound."""
+        """A lower bound on the value of recommend(), with probability 1 - delta at all times; see upper_bound."""
         needed = -math.log(self.delta / 2 if delta is None else validation.probability("delta", delta))
         stakes = self._numbers[LOWER_STAKES]
         return float(max((self._numbers[LOWER_TOTAL] - needed) / stakes, 0.0)) if stakes > 0.0 else 0.0
@@ -247,7 +247,7 @@ class BettingInStages(Learner):
 
 @numba.njit(cache=True)
 def _answers(histories, visits):
-    """How often each history of the others was come to, and the share of each answer."""
+    """How often each history of the others was reached, and the fraction of each answer."""
     first = histories.first_answer
     asked, shares = np.zeros(len(first) - 1), np.zeros(first[-1])
     state = 0
