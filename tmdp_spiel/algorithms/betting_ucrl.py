@@ -29,6 +29,7 @@ from tmdp_spiel.algorithms.empirical_model import (
     state_visits,
 )
 from tmdp_spiel.algorithms.path_learner import compiled_loop
+from tmdp_spiel.bounds.sequence_values import upper_values
 from tmdp_spiel.core import validation
 from tmdp_spiel.core.jit import kernel, tree_pass
 from tmdp_spiel.trees import traversal
@@ -40,6 +41,7 @@ _LARGEST_STAKE = 0.9
 _GROWTH = 1.02  # a bound is recomputed when its visits have grown by this factor
 # The part of its distance from the mean by which a bound may be larger than the least: one to play by, one to certify
 _PLAYED, _CERTIFIED = 2.0**-9, 2.0**-26
+_MOST_SHARED_BY_POLICY = 50_000  # sequences; on larger trees that would take too long
 
 # confidence, left: see below;  refreshed: int32[J + 1], visits at the last refresh;
 # means: float64[J + 1], the mean of what followed each sequence if the best is done afterwards, 0 if nothing is known;
@@ -79,6 +81,7 @@ class BettingUCRL(OptimisticLearner):
         super().__init__(tree, seed, lower=False)
         self.delta = validation.probability("delta", delta)
         self._grows = isinstance(tree, LazyTree)
+        self._shares_by_policy = not self._grows and tree.num_sequences <= _MOST_SHARED_BY_POLICY
         most_children = tree.capacity.children + 1
         could_leave = tree.capacity.with_root if self._grows else 0
         self._memory = BettingUCRLMemory(
@@ -114,6 +117,9 @@ class BettingUCRL(OptimisticLearner):
 
     def upper_bound(self, delta: float) -> float:
         """An upper bound on the value of every policy, in [0, 1]; with probability 1 - delta, it holds at all times."""
+        if self._shares_by_policy:
+            model = self._model
+            return float(upper_values(self.tree, model.visits, model.returns, model.squares, delta)[-1])
         confidence = self._confidence(validation.probability("delta", delta))
         apart = self._memory._replace(upper=np.ones_like(self._memory.upper), confidence=confidence)
         _bound_all(self.tree.links, apart)
@@ -125,6 +131,10 @@ class BettingUCRL(OptimisticLearner):
         Capitals would be raised to that power, which is as if ln(1 / delta) were divided by it. Sequences that were
         never visited count as 1, as they do now.
         """
+        if self._shares_by_policy:
+            model = self._model
+            found = upper_values(self.tree, model.visits, model.returns, model.squares, delta, foreseen=factor)
+            return float(found[-1])
         confidence = self._confidence(validation.probability("delta", delta))
         confidence = confidence._replace(logarithm=confidence.logarithm / validation.positive("factor", factor))
         apart = self._memory._replace(upper=np.ones_like(self._memory.upper), confidence=confidence)

@@ -176,13 +176,13 @@ class ThompsonTree(LevelLearner):
         self._in_flight, links, memory = [], self.tree.links, self._memory
         visits, first = memoryview(memory.tables.state_visits), memoryview(memory.tables.first)
 
-        def chooser_of_one(draw):
+        def selector_of_one(draw):
             copy = len(self._in_flight)
             level = int(_draw_level(memory, copy))
             self._in_flight.append(level)
             return lambda state: self._redraw(links, memory, state, level, copy) if visits[state] > 0 else first[state]
 
-        return chooser_of_one
+        return selector_of_one
 
     def observe(self, ended_on: int, value: float, left: bool = False) -> None:
         if self._in_flight:

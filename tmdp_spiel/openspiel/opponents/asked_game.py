@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 import time
 from collections.abc import Callable
 
@@ -51,8 +50,6 @@ class AskedGame(EnumeratedGame):
         self._parents = parents_of(rules.histories)
         self._places: dict[int, _Place] = {}
         self._pending = np.empty(0, np.int64)
-        self._first_asked: float | None = None
-        self._number = 0
         self._askers = {other: _asker(bot) for other, bot in self.opponents.bots.items()}
         for other, bot in list(self.opponents.bots.items()):
             self.opponents.bots[other] = _RecordedBot(bot, functools.partial(self._record_answer, other))
@@ -62,7 +59,6 @@ class AskedGame(EnumeratedGame):
         if learner.tree is not self.tree:
             raise ValueError(f"the learner was made for another tree: {learner.tree!r}, not {self.tree!r}")
         asked = 0
-        self._first_asked = self._first_asked or time.perf_counter()
         while asked < number and not self._has_stopped:
             if len(self._pending) == 0:
                 self._foresee(learner)
@@ -72,15 +68,8 @@ class AskedGame(EnumeratedGame):
             self._pending = self._pending[len(answers) :]
             learner.learn_answers(answers)
             asked += len(answers)
-            self._number += len(answers)
+            self._learned_from += len(answers)
         return asked
-
-    def _foresee(self, learner) -> None:
-        """Tells the learner how many answers the time allows."""
-        now, first = time.perf_counter(), self._first_asked
-        if first is not None and self._number > 0 and self.deadline < math.inf:
-            left = max(self.deadline - now, 0.0)
-            learner.expect(learner.episodes + self._number * left / (now - first))
 
     def _ask(self, states: np.ndarray) -> np.ndarray:
         """The numbers of the answers; fewer than states if an opponent failed or the time is over."""

@@ -8,6 +8,7 @@ against bots, which must see every state, nor if the game samples its chance eve
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from bisect import bisect_right
@@ -61,6 +62,7 @@ class LiveGame:
     """
 
     mdp = None  # nothing is known but the game
+    last_episode = math.inf  # of those that are learned from, if that is known
 
     def __init__(
         self,
