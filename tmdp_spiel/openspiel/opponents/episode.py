@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
+import typing
 from collections.abc import Callable, Iterator
 
 import pyspiel
@@ -23,7 +24,7 @@ class Categorical:
 
     __slots__ = ("actions", "cumulative")
 
-    def __init__(self, distribution):
+    def __init__(self, distribution: typing.Any):
         possible = [(action, probability) for action, probability in distribution if probability > 0]
         self.actions = [action for action, _ in possible]
         # The last action takes the rest, whatever the rounding.
@@ -86,7 +87,7 @@ class Episode:
 
 def play_episode(
     game: pyspiel.Game,
-    everyone,
+    everyone: typing.Any,
     draw: Callable[[], float],
     watch: Callable[[pyspiel.State, int, int], None] | None = None,
 ) -> pyspiel.State:
