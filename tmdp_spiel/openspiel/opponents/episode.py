@@ -34,7 +34,7 @@ class Categorical:
         return self.actions[bisect.bisect_right(self.cumulative, uniform_number)]
 
 
-def draw_outcome(distribution, uniform_number: float) -> int:
+def draw_outcome(distribution: typing.Any, uniform_number: float) -> int:
     """Categorical(distribution).action(uniform_number); faster where one action is drawn.
 
     >>> draw_outcome([(3, 0.5), (4, 0.0), (7, 0.5)], 0.5)
