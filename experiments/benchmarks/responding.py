@@ -275,7 +275,7 @@ def _kind_of(name: str):
 
 
 @functools.cache
-def _warm_up(name: str, enumerated: bool) -> None:
+def _compile_ahead(name: str, enumerated: bool) -> None:
     """Compiles on a small game, so that the time of a run is its own."""
     Learner(Setting(Problem("kuhn", PLAYER, "uniform", None), enumerated), name, 0, LEARNERS[name]).play(50)
 
@@ -286,7 +286,7 @@ def perform(asked: Configuration) -> Result[Responding]:
     valuation, hyper_parameters = Valuation.split(asked.hyper_parameters)
     setting = _setting(asked.problem, valuation.enumerated)
     if asked.algorithm in LEARNERS:
-        _warm_up(asked.algorithm, valuation.enumerated)
+        _compile_ahead(asked.algorithm, valuation.enumerated)
     elif asked.algorithm == "OurNetwork":
         compile_network()
     start = time.perf_counter()
