@@ -147,7 +147,7 @@ def main() -> None:
         kind.close()
     print(f"  two processes for one: {statistics.median(ratios):.2f} times (median), {max(ratios):.2f} (best)")
     cores = 2 * (one.workers / one.episodes) / ((two.workers + two.asking) / two.episodes)
-    print(f"  on two cores of one's own: {cores * (1 - two.starved / two.wall / 2):.2f} times")
+    print(f"  on two idle cores: {cores * (1 - two.starved / two.wall / 2):.2f} times")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,8 @@ from experiments.sweep.configuration import Configuration, Problem
 from experiments.sweep.result import Environment, Responding, Result, Value
 from tmdp_spiel.algorithms.catalogue import find_algorithm
 from tmdp_spiel.exploit.environments import KnownOpponent
-from tmdp_spiel.exploit.responders.network import NetworkBot, NetworkLearner, compile_network
+from tmdp_spiel.exploit.responders.network import NetworkBot
+from tmdp_spiel.exploit.responders.network_learner import NetworkLearner, compile_network
 from tmdp_spiel.exploit.responders.opponent_model import OpponentModel
 from tmdp_spiel.exploit.responders.search import SearchBot, SearchConfig
 from tmdp_spiel.openspiel.histories import one_history_per_infostate

@@ -10,6 +10,7 @@ from reference.history_values import episodes, estimate
 from tmdp_spiel.algorithms.betting_in_stages import BettingInStages
 from tmdp_spiel.bounds.answer_values import asking_order, every_history_apart
 from tmdp_spiel.bounds.history_values import answer_estimate, least_estimate
+from tmdp_spiel.exploit.response import SAYS_SOMETHING, episodes_needed
 from tmdp_spiel.openspiel.histories import build_history_tree
 from tmdp_spiel.openspiel.opponents.enumerated_game import EnumeratedGame
 from tmdp_spiel.trees.history_tree import OTHER
@@ -139,3 +140,17 @@ def test_every_history_is_a_state_of_its_own():
     for h in np.flatnonzero(acts):
         moves = apart.histories.child[apart.histories.first_move[h] : apart.histories.first_move[h + 1]]
         np.testing.assert_array_equal(apart.histories.move[moves], apart.histories.slot[h] + np.arange(len(moves)))
+
+
+def test_the_episodes_that_are_needed_are_foreseen():
+    game = ts.load_game("liars_dice(dice_sides=3)")
+    learner = BettingInStages(build_history_tree(game, ts.build_infostate_tree(game, 0)), seed=0)
+    live = EnumeratedGame(game, 0, ts.uniform(game), tree=learner.tree, seed=0)
+    live.play(learner, 700)
+    assert learner.upper_bound() == 1.0
+    foreseen = episodes_needed(learner, 0.025)
+    while learner.upper_bound(0.025) >= SAYS_SOMETHING:
+        live.play(learner, 50)
+    assert 0.3 * learner.episodes < foreseen < 5.0 * learner.episodes
+    live.play(learner, 10)
+    assert learner.foreseen_upper_bound(0.025, 1.0) == learner.upper_bound(0.025)  # until the next point

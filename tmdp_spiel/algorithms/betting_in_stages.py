@@ -9,6 +9,7 @@ within a stage, so that a run may end at any time. The lower bound is that of Be
 
 from __future__ import annotations
 
+import collections
 import math
 from collections.abc import Sequence
 
@@ -29,7 +30,7 @@ from tmdp_spiel.bounds.answer_values import (
 from tmdp_spiel.bounds.history_values import answer_estimate, least_estimate
 from tmdp_spiel.bounds.policy_values import largest_total, penalty
 from tmdp_spiel.core import validation
-from tmdp_spiel.trees.history_tree import OTHER, HistoryTree
+from tmdp_spiel.trees.history_tree import OTHER, OWN, HistoryTree
 from tmdp_spiel.trees.tree_mdp import own_reach
 
 # Chosen on liars_dice, seeds from 1000. None of these affects a guarantee.
@@ -48,6 +49,10 @@ _POINTS = (0.35, 0.5, 0.7, 0.85)  # of a stage, after which there is a bound bef
 _STAGES_WITH_POINTS = 16
 _SHARE_OF_STAGES = 0.8  # of delta above; the rest is for the bounds within stages
 UPPER_STAKES, LOWER_STAKES, LOWER_TOTAL = range(3)
+
+
+# By the model: shares of the answers, B, its best response, and by history and own sequence as look_ahead gives them
+_Outlook = collections.namedtuple("_Outlook", ["shares", "base", "answer", "reach", "spread", "gaps", "moments"])
 
 
 class BettingInStages(Learner):
@@ -140,25 +145,37 @@ class BettingInStages(Learner):
 
     def _design(self) -> None:
         """Settles the plan, B, the answer and the stakes of the next stage."""
-        tree, histories = self.tree, self._apart.histories
         self._began = self.episodes
         self._size = self._size_of_stage()
         self._points = [int(point * self._size) for point in _POINTS] if self._stage < _STAGES_WITH_POINTS else []
-        model = model_of(self.rules.histories, self._visits)
+        self._foreseen: dict[int, tuple[float, float]] = {}
+        outlook = self._look_ahead(self._visits)
+        self._base, self._answer = outlook.base, outlook.answer
+        flow, self._stake, _ = self._explore(outlook, self._size)
+        mix(self.tree.links, flow, self._answer, _ANSWER, self._mu)
+        self._set_lower(outlook.spread[0], math.log(2.0 / self.delta))
+
+    def _look_ahead(self, visits: np.ndarray) -> _Outlook:
+        histories = self._apart.histories
+        model = model_of(self.rules.histories, visits)
         shares = np.empty(histories.first_answer[-1])
         answered = np.flatnonzero(histories.kind[parents_of(histories)[1:]] == OTHER) + 1
         shares[histories.move[answered]] = model.answers[answered]
-        self._base, self._answer, reach, spread, gaps, moments = look_ahead(tree.links, histories, shares)
-        largest, needed = max(largest_reach(histories, self._base)), math.log(2.0 / self.delta)
-        strands, theta = self._size / 10.0, 0.0
+        return _Outlook(shares, *look_ahead(self.tree.links, histories, shares))
+
+    def _explore(self, outlook: _Outlook, size: int) -> tuple[np.ndarray, float, float]:
+        """For a stage of this size, the plan without the answer, the stake of the upper bound, and the strands."""
+        histories, needed = self._apart.histories, math.log(2.0 / self.delta)
+        largest, spread = max(largest_reach(histories, outlook.base)), max(outlook.spread[0], TINY)
+        strands, theta, flow = size / 10.0, 0.0, np.empty(0)
         for _ in range(_ROUNDS):
-            theta = min(math.sqrt(2.0 * needed / (strands * max(spread[0], TINY))), _RISK / max(largest, TINY))
+            theta = min(math.sqrt(2.0 * needed / (strands * spread)), _RISK / max(largest, TINY))
             least = min(_SLACK * theta * largest, 1.0)
-            flow, width = plan_of_strands(tree.links, histories, reach, gaps, moments, theta, least, _TRUST)
-            strands = self._size / width
-        self._stake = _STAKE * theta * strands
-        mix(tree.links, flow, self._answer, _ANSWER, self._mu)
-        self._set_lower(spread[0], needed)
+            flow, width = plan_of_strands(
+                self.tree.links, histories, outlook.reach, outlook.gaps, outlook.moments, theta, least, _TRUST
+            )
+            strands = size / width
+        return flow, _STAKE * theta * strands, strands
 
     def _set_lower(self, spread: float, needed: float) -> None:
         """Sets the stake of the lower bound: sqrt(2 ln(1 / delta) / (n Var)), within what is allowed and needed."""
@@ -189,8 +206,33 @@ class BettingInStages(Learner):
         return float(max((self._numbers[LOWER_TOTAL] - needed) / stakes, 0.0)) if stakes > 0.0 else 0.0
 
     def foreseen_upper_bound(self, delta: float, factor: float) -> float:
-        """An estimate of upper_bound(delta) after `factor` times the episodes, if these are like those so far."""
-        return self.upper_bound(validation.probability("delta", delta) ** (1.0 / factor))
+        """An estimate of upper_bound(delta) after `factor` times the episodes, if they go as the model says."""
+        size, needed = math.ceil(factor * max(self.episodes, 1)), -math.log(validation.probability("delta", delta))
+        done = self.episodes - self._began
+        if size < self._began + min(each for each in (*self._points, self._size) if each > done):
+            return self.upper_bound(delta)  # it does not move before that
+        total, stake = self._foreseen.get(size) or self._foresee(size)
+        return min((total + needed - math.log(_SHARE_OF_STAGES)) / stake, self.upper_bound(delta))
+
+    def _foresee(self, size: int) -> tuple[float, float]:
+        """What a single stage of this size would add up to if all answers had the shares of the model; and its stake.
+
+        Chance would make the largest of many totals larger; for that, only half of the episodes are counted.
+        """
+        outlook, histories, mu = (
+            self._look_ahead(self._visits + self._now),
+            self._apart.histories,
+            np.empty_like(self._mu),
+        )
+        flow, stake, _ = self._explore(outlook, size)
+        mix(self.tree.links, flow, outlook.answer, _ANSWER, mu)
+        reach, asked = outlook.reach * _own_reach_of(histories, mu), np.zeros(len(histories.first_answer) - 1)
+        acts = np.flatnonzero(histories.kind == OTHER)
+        asked[self.order.state[acts]] = 0.5 * size * reach[acts]
+        totals, anything = np.zeros(len(mu) + 1), np.ones(len(mu))
+        settle_answers(histories, self.order, asked, outlook.shares, outlook.base, anything, stake, 1.0, totals)
+        self._foreseen[size] = found = float(largest_total(self.tree.links, totals)), stake
+        return found
 
     @property
     def status(self) -> str:
@@ -217,6 +259,17 @@ def _answers(histories, visits):
                 shares[histories.move[child]] = visits[child] / max(visits[h], 1.0)
             state += 1
     return asked, shares
+
+
+@numba.njit(cache=True)
+def _own_reach_of(histories, mu):
+    """The probability of the own moves on the way to each history."""
+    reach = np.ones(len(histories.kind))
+    for h in range(len(reach)):
+        for at in range(histories.first_move[h], histories.first_move[h + 1]):
+            child = histories.child[at]
+            reach[child] = reach[h] * (mu[histories.move[child]] if histories.kind[h] == OWN else 1.0)
+    return reach
 
 
 @numba.njit(cache=True)

@@ -146,9 +146,7 @@ class BettingOnAnswers(Learner):
         return float(min((largest_total(self.tree.links, self._totals) + needed) / stakes, 1.0))
 
     def lower_bound(self, delta: float | None = None) -> float:
-        """A lower bound on the value of recommend(): with probability 1 - delta after all stages; delta as for
-        upper_bound.
-        """
+        """A lower bound on the value of recommend(), with probability 1 - delta after all stages; see upper_bound."""
         needed = -math.log(self.delta / 2 if delta is None else validation.probability("delta", delta))
         stakes = self._numbers[STAKES]
         return float(max((self._numbers[LOWER_TOTAL] - needed) / stakes, 0.0)) if stakes > 0.0 else 0.0

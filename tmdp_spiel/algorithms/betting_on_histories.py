@@ -117,9 +117,7 @@ class BettingOnHistories(BettingOnValues):
 
 @numba.njit(cache=True)
 def _answers(histories, visits):
-    """The estimated answers of the others at each history: those at their state and, with more visits, those at the
-    history.
-    """
+    """The estimated answers of the others, by history: those at the state and, with more visits, at the history."""
     first, answers = histories.first_answer, np.empty(len(visits))
     shares = np.zeros(first[-1])
     for h in range(len(visits)):

@@ -37,6 +37,11 @@ def lower_bound(returns, delta: float, *, planned: int | None = None) -> float:
     if returns.ndim != 1 or len(returns) == 0 or not (returns.min() >= 0 and returns.max() <= 1):
         raise ValueError("the returns must be a list of at least one number in [0, 1]")
     stakes = np.sqrt(2 * math.log(1 / delta) / ((planned or len(returns)) * _variances_so_far(returns)))
+    return largest_refuted(returns, stakes, delta)
+
+
+def largest_refuted(returns: np.ndarray, stakes: np.ndarray, delta: float) -> float:
+    """The largest mean m with K_n(m) >= 1 / delta, by halving; 0 if there is none. stakes: before they are capped."""
     low, high = 0.0, float(returns.mean())
     for _ in range(_HALVINGS):
         middle = (low + high) / 2

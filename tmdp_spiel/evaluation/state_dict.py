@@ -19,7 +19,7 @@ from tmdp_spiel.trees.infostate_tree import InfostateTree
 from tmdp_spiel.trees.lazy_tree import LazyTree
 
 _GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
-_FROM_CONSTRUCTOR = ("tree", "rules", "order", "_apart", "seed", "_hyper_parameters")
+_FROM_CONSTRUCTOR = ("tree", "rules", "order", "_apart", "_foreseen", "seed", "_hyper_parameters")
 
 
 class StateMismatchError(ValueError):

@@ -34,6 +34,21 @@ class Categorical:
         return self.actions[bisect.bisect_right(self.cumulative, uniform_number)]
 
 
+def draw_outcome(distribution: typing.Any, uniform_number: float) -> int:
+    """Categorical(distribution).action(uniform_number); faster where one action is drawn.
+
+    >>> draw_outcome([(3, 0.5), (4, 0.0), (7, 0.5)], 0.5)
+    7
+    """
+    total, possible = 0.0, -1
+    for action, probability in distribution:
+        if probability > 0:
+            total, possible = total + probability, action
+            if uniform_number < total:
+                break
+    return possible
+
+
 class Episode:
     """Plays a state to its end. Iterating yields the player who is to act, and then plays the attribute `action`.
 
@@ -71,7 +86,7 @@ class Episode:
             if player == _TERMINAL:
                 return
             if player == _CHANCE:
-                action = Categorical(state.chance_outcomes()).action(draw())
+                action = draw_outcome(state.chance_outcomes(), draw())
             else:
                 yield player
                 action = self.action
