@@ -1,8 +1,8 @@
 r"""Solves Reconnaissance Blind Tic-Tac-Toe by CFR and writes its equilibrium; or re-checks one that was written.
 
-python -m experiments.solve_rbt                     # writes results/rbt_equilibrium.bin, as good as the one that ships
+python -m experiments.solve_rbt                     # writes results/rbt_equilibrium.bin, as good as the included one
 python -m experiments.solve_rbt --resume            # resumes after an interruption, to the same numbers
-python -m experiments.solve_rbt --check             # measures the exploitability of the shipped equilibrium again
+python -m experiments.solve_rbt --check             # measures the exploitability of the included equilibrium again
 """
 
 import math
@@ -34,6 +34,9 @@ _MIX = flags.DEFINE_bool(
     "mix", True, "mix the averages of the blocks of iterations to be exploited least; else CFR's own average"
 )
 _BLOCK = flags.DEFINE_integer("block", 10, "iterations in a block", lower_bound=1)
+_PRUNED = flags.DEFINE_integer(
+    "pruned", 0, "iterations of a block that visit only the sequences played lately, which is fast", lower_bound=0
+)
 _LEAST_PROBABILITY = flags.DEFINE_float("least_probability", solving.LEAST_PROBABILITY, "rarer actions are pruned")
 _LEAST_REACH = flags.DEFINE_float("least_reach", solving.LEAST_REACH, "sequences played more rarely are pruned")
 _THREADS = flags.DEFINE_integer("threads", None, "threads to use; the result does not depend on it", lower_bound=1)
@@ -68,7 +71,8 @@ def solve():
             form,
             _ITERATIONS.value,
             variant=_VARIANT.value,
-            block=_BLOCK.value if _MIX.value else None,
+            block=_BLOCK.value if _MIX.value or _PRUNED.value else None,
+            pruned=_PRUNED.value,
             target=_TARGET.value / form.trees[0].utility_range,
             checkpoint=checkpoint,
             checkpoint_seconds=_CHECKPOINT_SECONDS.value,

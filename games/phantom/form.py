@@ -19,9 +19,11 @@ from tmdp_spiel.games.phantom import names
 from tmdp_spiel.games.phantom.abrupt import AbruptGradient
 from tmdp_spiel.games.phantom.classical import ClassicalGradient
 from tmdp_spiel.games.phantom.enumeration import PlayerStates, enumerate_states
+from tmdp_spiel.games.phantom.restricted import restricted_phantom
 from tmdp_spiel.games.phantom.rules import MAX_CELLS, PAYOFFS, Rules, rules_of
 from tmdp_spiel.openspiel.exact_games import check_memory
 from tmdp_spiel.trees.infostate_tree import InfostateTree
+from tmdp_spiel.trees.restriction import restrict_tree
 from tmdp_spiel.trees.sequence_form import SequenceForm
 
 _CACHE_FORMAT = 1  # a new number leaves old files unread
@@ -75,6 +77,11 @@ class PhantomForm(SequenceForm):
 
     def _gradient(self, player: int, reach: np.ndarray, payoff: np.ndarray, out: np.ndarray) -> None:
         self._multiply(player, reach, payoff, out)
+
+    def restricted(self, kept) -> tuple[SequenceForm, tuple[np.ndarray, np.ndarray]] | None:
+        first, second = (restrict_tree(tree, mask) for tree, mask in zip(self.trees, kept))
+        form = restricted_phantom(self.rules, self.states, (first, second))
+        return None if form is None else (form, (first.sequences, second.sequences))
 
     @property
     def tensor_width(self) -> int:

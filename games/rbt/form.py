@@ -7,9 +7,12 @@ import numpy as np
 from tmdp_spiel.games.rbt import passes
 from tmdp_spiel.games.rbt.game import RBTGame
 from tmdp_spiel.games.rbt.policy import ArrayPolicy, SupportPolicy
+from tmdp_spiel.games.rbt.restricted import restricted_enumeration
 from tmdp_spiel.games.rbt.structure import Enumeration
 from tmdp_spiel.games.rbt.tree import enumeration, infostate_tree
 from tmdp_spiel.openspiel.opponents.fixed import answers_as
+from tmdp_spiel.trees.infostate_tree import InfostateTree
+from tmdp_spiel.trees.restriction import restrict_tree
 from tmdp_spiel.trees.sequence_form import SequenceForm
 
 _PAYOFFS = ((1.0, 0.0, -1.0), (-1.0, 0.0, 1.0))  # of x and of o, where x wins, nobody wins, o wins
@@ -18,9 +21,9 @@ _PAYOFFS = ((1.0, 0.0, -1.0), (-1.0, 0.0, 1.0))  # of x and of o, where x wins, 
 class RBTForm(SequenceForm):
     """The sequence form of RBT. Reaches and gradients have the root last; plans of `passes` do not include it."""
 
-    def __init__(self, game: RBTGame):
-        super().__init__((infostate_tree(game, 0), infostate_tree(game, 1)), _PAYOFFS)
-        self.enumerated: Enumeration = enumeration(game)
+    def __init__(self, trees: tuple[InfostateTree, InfostateTree], enumerated: Enumeration):
+        super().__init__(trees, _PAYOFFS)
+        self.enumerated = enumerated
 
     def _gradient(self, player: int, reach: np.ndarray, payoff: np.ndarray, out: np.ndarray) -> None:
         x_wins, drawn, o_wins = (float(value) for value in payoff)
@@ -28,6 +31,11 @@ class RBTForm(SequenceForm):
         weights = passes.move_weights(self.enumerated, 1 - player, reach)
         passes.ending_values(self.enumerated, player, weights, utilities, out[:-1])
         out[-1] = passes.value_without_turn(self.enumerated, player, weights, utilities)
+
+    def restricted(self, kept) -> tuple[SequenceForm, tuple[np.ndarray, np.ndarray]]:
+        first, second = (restrict_tree(tree, mask) for tree, mask in zip(self.trees, kept))
+        enumerated = restricted_enumeration(self.enumerated, (first, second))
+        return RBTForm((first.tree, second.tree), enumerated), (first.sequences, second.sequences)
 
     def table_of(self, player: int, agent) -> np.ndarray | None:
         if not answers_as(agent, ArrayPolicy, SupportPolicy):
@@ -37,4 +45,4 @@ class RBTForm(SequenceForm):
 
 def rbt_form(game: RBTGame) -> RBTForm:
     """The sequence form of RBT; its trees are memory-mapped from the cache directory."""
-    return RBTForm(game)
+    return RBTForm((infostate_tree(game, 0), infostate_tree(game, 1)), enumeration(game))

@@ -46,7 +46,9 @@ def move_weights(enumerated: Enumeration, player: int, reach: np.ndarray) -> Mov
     """w(h, a) for every ply of `player`, from its reach."""
     links = enumerated.trees[player].links
     return [
-        _move_weights(ply.live_states, links, links.level_start[ply.level], reach) if ply.player == player else NO_MOVES
+        weights_of_moves(ply.live_states, links, links.level_start[ply.level], reach)
+        if ply.player == player
+        else NO_MOVES
         for ply in enumerated.plies
     ]
 
@@ -140,7 +142,7 @@ def _replies(enumerated: Enumeration, k: int, opponent_weights: MoveWeights) -> 
 
 
 @numba.njit(cache=True, parallel=True)
-def _move_weights(live: Lists, links: Links, level_start: int, reach: np.ndarray) -> np.ndarray:
+def weights_of_moves(live: Lists, links: Links, level_start: int, reach: np.ndarray) -> np.ndarray:
     """w(h, a) = sum over the live states s of h of r(s, a)."""
     weights = np.zeros((len(live.first) - 1, NUM_SQUARES))
     for h in numba.prange(len(live.first) - 1):

@@ -16,9 +16,10 @@ from tmdp_spiel.games.phantom.form import PhantomForm
 from tmdp_spiel.games.phantom.rules import rules_of
 from tmdp_spiel.openspiel import table_files
 from tmdp_spiel.openspiel.build import CannotEnumerateError
-from tmdp_spiel.openspiel.exact_games import exact_exploitability, shipped_file
+from tmdp_spiel.openspiel.exact_games import exact_exploitability, shipped_file, solve
 from tmdp_spiel.openspiel.policy_tables import TablePolicy, policy_table
 from tmdp_spiel.planning.cfr import CFRSolver
+from tmdp_spiel.planning.pruned_cfr import PrunedCFRSolver
 from tmdp_spiel.trees import sequence_form
 
 SMALL = [
@@ -252,6 +253,46 @@ def test_small_boards_have_the_states_of_large_ones(string):
         assert mdp.best_response()[0] == pytest.approx(sequence_form.best_response(form, player, table)[0], abs=1e-12)
         with pytest.raises(CannotEnumerateError, match="depends on it.*obstype=reveal-numturns"):
             ts.build_tree(game, player, BlindPolicy(game, sparse_policy(0.25), peeks=True))
+
+
+@pytest.mark.parametrize("string", SMALL)
+def test_a_restricted_game_collects_what_the_whole_one_does(string, monkeypatch):
+    whole, rng = form_of(string), np.random.default_rng(0)
+    for share in (0.0, 0.3, 1.0):
+        kept = [rng.random(tree.num_sequences) < share for tree in whole.trees]
+        for mask, tree in zip(kept, whole.trees):
+            mask[tree.first_sequence[:-1] + rng.integers(np.diff(tree.first_sequence))] = True
+        form, sequences = whole.restricted(kept)
+        for player in (0, 1):
+            reach = np.zeros(whole.trees[1 - player].num_sequences + 1)
+            reach[sequences[1 - player]], reach[-1] = rng.random(len(sequences[1 - player])), 1
+            found = form.gradient(player, np.append(reach[sequences[1 - player]], 1.0))
+            expected = whole.gradient(player, reach)[np.append(sequences[player], -1)]
+            np.testing.assert_allclose(found, expected, atol=1e-12)
+    assert form.trees[0].num_states == whole.trees[0].num_states
+    monkeypatch.setattr("tmdp_spiel.games.phantom.restricted.MOST_ENDINGS", 10)
+    assert whole.restricted(kept) is None
+
+
+@pytest.mark.parametrize("most", [0, 60_000_000])
+def test_pruned_iterations_resume_identically_and_find_the_equilibrium(most, monkeypatch, tmp_path):
+    monkeypatch.setattr("tmdp_spiel.games.phantom.restricted.MOST_ENDINGS", most)
+    form = form_of(SMALL[3])
+    solver, resumed = (PrunedCFRSolver(form, "pdcfr+", np.float32, block=20, pruned=16) for _ in range(2))
+    whole = CFRSolver(form, "pdcfr+", np.float32)
+    for iteration in range(1, 101):
+        solver.iterate()
+        whole.iterate()
+        if iteration in (15, 45):
+            resumed.load_state_dict(solver.state_dict())
+        if iteration == 20 or not most:
+            np.testing.assert_allclose(solver.average_policy(0), whole.average_policy(0), atol=1e-6)
+    while resumed.iteration < 100:
+        resumed.iterate()
+    np.testing.assert_array_equal(resumed.average_policy(1), solver.average_policy(1))
+    assert solver.exploitability().exploitability < 1e-3
+    policy = solve(SMALL[3], form, 100, variant="pdcfr+", block=20, pruned=16, target=0.0, folder=tmp_path)
+    assert policy.exploitability == pytest.approx(solver.exploitability().exploitability, abs=1e-3)
 
 
 def test_large_boards_refuse_policies_of_strings_and_take_names():

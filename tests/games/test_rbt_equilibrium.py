@@ -1,12 +1,10 @@
 """The factored solver against OpenSpiel's, its checkpoints, and the files of its policies."""
 
 import dataclasses
-import os
 import pathlib
 import signal
 import subprocess
 import sys
-import time
 
 import numba
 import numpy as np
@@ -19,6 +17,7 @@ from tmdp_spiel.games.rbt import policy_file, solving, tree as rbt_tree
 from tmdp_spiel.games.rbt.policy import SupportPolicy
 from tmdp_spiel.openspiel.exact_games import exact_exploitability, exact_form
 from tmdp_spiel.planning.cfr import CFRSolver
+from tmdp_spiel.planning.pruned_cfr import PrunedCFRSolver
 
 pytestmark = pytest.mark.rbt
 
@@ -126,6 +125,45 @@ def test_the_number_of_threads_changes_no_bit():
         np.testing.assert_array_equal(alone.average_policy(player), together.average_policy(player))
 
 
+def test_a_restricted_game_collects_what_the_whole_one_does():
+    whole, rng = exact_form(SMALL), np.random.default_rng(0)
+    kept = [rng.random(tree.num_sequences) < 0.3 for tree in whole.trees]
+    for mask, tree in zip(kept, whole.trees):
+        mask[tree.first_sequence[:-1]] = True
+    form, sequences = whole.restricted(kept)
+    for tree in form.enumerated.trees:
+        tree.check()
+    for ply, after in zip(form.enumerated.plies, [*form.enumerated.plies[1:], None]):
+        ply.check(form.enumerated.trees[ply.player], after.num_positions if after else 0)
+    for player in (0, 1):
+        other, reach = 1 - player, np.zeros(whole.trees[1 - player].num_sequences + 1)
+        assert form.trees[other].num_sequences < len(reach) / 2
+        reach[sequences[other]], reach[-1] = rng.random(form.trees[other].num_sequences), 1
+        found = form.gradient(player, np.append(reach[sequences[other]], 1.0))
+        np.testing.assert_allclose(found, whole.gradient(player, reach)[np.append(sequences[player], -1)])
+
+
+@pytest.mark.parametrize("variant", ("cfr+", "pcfr+"))
+def test_pruned_iterations_resume_identically_and_are_as_good(variant):
+    form = exact_form(MEDIUM)
+    solver, resumed = (PrunedCFRSolver(form, variant, np.float32, block=20, pruned=16) for _ in range(2))
+    whole = CFRSolver(form, variant, np.float32)
+    for iteration in range(1, 81):
+        solver.iterate()
+        whole.iterate()
+        if iteration in (15, 30, 36, 45):  # in blocks and between them, in pruned iterations and in others
+            resumed.load_state_dict(solver.state_dict())
+        if iteration == 20:
+            np.testing.assert_array_equal(solver.average_policy(0), whole.average_policy(0))
+    while resumed.iteration < 80:
+        resumed.iterate()
+    for player in (0, 1):
+        np.testing.assert_array_equal(resumed.average_policy(player), solver.average_policy(player))
+    assert solver.exploitability().exploitability < 1.3 * whole.exploitability().exploitability
+    with pytest.raises(ValueError, match="of the 5 iterations of a block, 1 to 4 can be pruned"):
+        PrunedCFRSolver(form, block=5, pruned=5)
+
+
 def command(folder, name, *more):
     return [
         sys.executable,
@@ -141,32 +179,51 @@ def command(folder, name, *more):
     ]
 
 
+# Runs the command, and kills it at its third checkpoint: after that was written, or when half of it is.
+KILLED = """
+import io, os, runpy, signal, sys
+import numpy as np
+
+def kill():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def savez(stream, **arrays):
+    global left
+    left -= 1
+    whole = io.BytesIO()
+    save(whole, **arrays)
+    if left == 0 and during:
+        stream.write(whole.getvalue()[: len(whole.getvalue()) // 2])
+        stream.flush()
+        kill()
+    stream.write(whole.getvalue())
+
+def replace(source, target):
+    move(source, target)
+    if left == 0:
+        kill()
+
+left, during, sys.argv = 3, sys.argv[1] == "during", sys.argv[1:]
+save, np.savez, move, os.replace = np.savez, savez, os.replace, replace
+runpy.run_module("experiments.solve_rbt", run_name="__main__")
+"""
+
+
 def test_survives_being_killed_between_and_during_checkpoints(tmp_path):
     subprocess.run(command(tmp_path, "whole"), cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-    checkpoint = tmp_path / "killed.npz"
     iterations = [0]
-    for during_write in (False, True, True, False):
-        process = subprocess.Popen(command(tmp_path, "killed", "--resume"), cwd=ROOT, stdout=subprocess.DEVNULL)
-        before = checkpoint.stat().st_mtime_ns if checkpoint.exists() else None
-        wait_until(lambda: checkpoint.exists() and checkpoint.stat().st_mtime_ns != before, process)
-        if during_write:
-            wait_until(lambda: any(tmp_path.glob(".killed.npz.*")), process)
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
-        assert process.returncode == -signal.SIGKILL, "the run was over before it could be killed"
-        with np.load(checkpoint) as stored:
+    for when in ("after", "during", "during", "after"):
+        flags = command(tmp_path, "killed", "--resume")[3:]
+        killed = subprocess.run([sys.executable, "-c", KILLED, when, *flags], cwd=ROOT, stdout=subprocess.DEVNULL)
+        assert killed.returncode == -signal.SIGKILL
+        half_written = [path.name for path in tmp_path.glob(".killed.npz.*") if "lock" not in path.name]
+        assert len(half_written) == (when == "during")
+        with np.load(tmp_path / "killed.npz") as stored:
             iterations.append(int(stored["iteration"]))
     subprocess.run(command(tmp_path, "killed", "--resume"), cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     assert (tmp_path / "killed.bin").read_bytes() == (tmp_path / "whole.bin").read_bytes()
-    assert iterations == sorted(set(iterations)), "every run continued from the checkpoint of the one before"
+    assert iterations == [0, 3, 5, 7, 10], "every run continued from the checkpoint of the one before"
     assert not list(tmp_path.glob(".killed.npz.*")), "what an interrupted write left behind is removed"
-
-
-def wait_until(condition, process):
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert process.poll() is None and time.monotonic() < deadline
-        time.sleep(0.0005)
 
 
 def test_an_existing_checkpoint_is_not_overwritten(tmp_path):

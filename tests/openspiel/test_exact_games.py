@@ -42,6 +42,11 @@ def test_small_instances_go_through_their_histories():
         exact_games.exact_form("kuhn_poker")
 
 
+def test_an_agent_for_one_player_alone_is_not_enough():
+    with pytest.raises(ValueError, match="the agent of player 1 is missing"):
+        exact_games.exact_exploitability(LARGE, {0: "uniform"})
+
+
 def test_exploit_is_exact(form):
     tables = {player: policy_table(form, player, network) for player in (0, 1)}
     expected = exact_games.exact_exploitability(LARGE, network)

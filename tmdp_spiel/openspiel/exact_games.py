@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import os
 import pathlib
@@ -21,10 +22,11 @@ from tqdm import auto as tqdm
 from tmdp_spiel.core import storage
 from tmdp_spiel.openspiel import registry, table_files
 from tmdp_spiel.openspiel.build import GameTooLargeError
-from tmdp_spiel.openspiel.load_game import game_string, load_game
+from tmdp_spiel.openspiel.load_game import GameLike, game_string, load_game
 from tmdp_spiel.openspiel.opponents.fixed import check_player
 from tmdp_spiel.openspiel.policy_tables import TablePolicy, policy_table
 from tmdp_spiel.planning.cfr import CFRSolver
+from tmdp_spiel.planning.pruned_cfr import PrunedCFRSolver
 from tmdp_spiel.trees import sequence_form
 from tmdp_spiel.trees.infostate_tree import InfostateTree
 from tmdp_spiel.trees.sequence_form import Exploitability, SequenceForm
@@ -60,7 +62,9 @@ class ExactEnumeration(registry.Enumeration):
             return form
         return form if sum(tree.num_sequences for tree in form.trees) > SMALL else None
 
-    def tree_mdp(self, game, player, opponent, max_seconds: float | None = None) -> TreeMDP | None:
+    def tree_mdp(
+        self, game: pyspiel.Game, player: int, opponent: Any, max_seconds: float | None = None
+    ) -> TreeMDP | None:
         form = self._own_form(game)
         if form is None:
             return None
@@ -72,17 +76,17 @@ class ExactEnumeration(registry.Enumeration):
         table = policy_table(form, other, opponent, max_seconds=max_seconds)
         return sequence_form.tree_mdp(form, player, table)
 
-    def infostate_tree(self, game, player) -> InfostateTree | None:
+    def infostate_tree(self, game: pyspiel.Game, player: int) -> InfostateTree | None:
         form = self._own_form(game)
         return None if form is None else form.trees[player]
 
-    def equilibrium(self, game, iterations: int | None = None) -> TablePolicy | None:
+    def equilibrium(self, game: pyspiel.Game, iterations: int | None = None) -> TablePolicy | None:
         if self._shipped is None or not (file := shipped_file(self._shipped, game)).exists():
             return None
         form = self._form_of(game)
         return None if form is None else _kept_policy(game, form, file)
 
-    def solve(self, game, iterations: int) -> TablePolicy | None:
+    def solve(self, game: pyspiel.Game, iterations: int) -> TablePolicy | None:
         form = self._own_form(game)
         if form is None:
             return None
@@ -120,7 +124,7 @@ def _free_memory() -> int | None:
         return None
 
 
-def exact_form(game) -> SequenceForm:
+def exact_form(game: GameLike) -> SequenceForm:
     """The exact sequence form of a game that has one.
 
     Args:
@@ -136,27 +140,40 @@ def exact_form(game) -> SequenceForm:
     return form
 
 
-def exact_exploitability(game, agent, **options) -> Exploitability:
+def exact_exploitability(game: GameLike, agent: Any, **options: Any) -> Exploitability:
     """The exact exploitability of an agent: both best responses and both values.
 
     Args:
         game: a game with an exact sequence form.
         agent: what `policy_table` takes, for both players; or a mapping from player to such an agent.
         options: of `policy_table`.
+
+    Returns:
+        Both values, both best responses and `exploitability`, in the game's utility units.
+
+    >>> import tmdp_spiel as ts
+    >>> found = ts.exact_exploitability("liars_dice(numdice=1,dice_sides=3)", "uniform")
+    >>> found.best_responses[0] > found.values[0]
+    True
     """
     form = exact_form(game)
-    agents = agent if isinstance(agent, Mapping) and set(agent) == {0, 1} else {0: agent, 1: agent}
+    by_player = isinstance(agent, Mapping) and bool(agent) and set(agent) <= {0, 1}
+    if by_player and len(agent) < 2:
+        raise ValueError(f"the agent of player {1 - next(iter(agent))} is missing; a best response needs only one")
+    agents = agent if by_player else {0: agent, 1: agent}
     return sequence_form.exploitability(
         form, [policy_table(form, player, agents[player], **options) for player in (0, 1)]
     )
 
 
 def solve(
-    game,
+    game: pyspiel.Game,
     form: SequenceForm,
     iterations: int,
     *,
     variant: str = VARIANT,
+    block: int | None = None,
+    pruned: int = 0,
     target: float = TARGET,
     folder: str | os.PathLike | None = None,
     report: Callable[[int, Exploitability], None] | None = None,
@@ -169,6 +186,7 @@ def solve(
         form: its sequence form.
         iterations: at most.
         variant: of CFR, as CFRSolver has them.
+        block, pruned: as in run_solver.
         target: solving stops once the exploitability is at most this fraction of the utility range.
         folder: where the result and checkpoints are stored; the cache directory if not given.
         report: called with the iteration and the exploitability whenever the latter is computed.
@@ -178,7 +196,8 @@ def solve(
         The policy of both players, rounded as in the file, with its `exploitability` and `iterations`.
     """
     folder = storage.cache_directory() if folder is None else pathlib.Path(folder)
-    title = hashlib.sha256(f"{_numbering(form)} {variant} {iterations} {target}".encode()).hexdigest()[:20]
+    how = f"{variant} {block} {pruned}" if pruned else variant
+    title = hashlib.sha256(f"{_numbering(form)} {how} {iterations} {target}".encode()).hexdigest()[:20]
     result, checkpoint = folder / f"tables_{title}.bin", folder / f"tables_{title}.checkpoint.npz"
     with contextlib.suppress(FileNotFoundError):
         try:
@@ -187,7 +206,15 @@ def solve(
             warnings.warn(f"the cached equilibrium cannot be read, so the game is solved again: {error}", stacklevel=2)
     with storage.locked(result):
         solver = run_solver(
-            form, iterations, variant=variant, target=target, checkpoint=checkpoint, report=report, progress=progress
+            form,
+            iterations,
+            variant=variant,
+            block=block,
+            pruned=pruned,
+            target=target,
+            checkpoint=checkpoint,
+            report=report,
+            progress=progress,
         )
         tables = [solver.average_policy(player) for player in (0, 1)]
         table_files.write_tables(result, form, tables, iterations=solver.iteration, variant=variant)
@@ -201,6 +228,7 @@ def run_solver(
     *,
     variant: str = VARIANT,
     block: int | None = None,
+    pruned: int = 0,
     target: float = TARGET,
     checkpoint: str | os.PathLike,
     checkpoint_seconds: float | None = None,
@@ -211,13 +239,14 @@ def run_solver(
 
     Args:
         form, iterations, variant, target, report, progress: as in `solve`.
-        block: as in CFRSolver.
+        block, pruned: as in PrunedCFRSolver; without `pruned`, all iterations visit all sequences.
         checkpoint: the file from which a run that was killed resumes identically. It is left for the caller to remove.
         checkpoint_seconds: how often it is written; every two minutes unless given.
     """
     num_sequences = sum(tree.num_sequences for tree in form.trees)
     check_memory(f"CFR on {form.trees[0].game_string}", num_sequences, SOLVER_BYTES_PER_SEQUENCE)
-    solver = _resumed(form, variant, block, pathlib.Path(checkpoint))
+    make = CFRSolver if not pruned else functools.partial(PrunedCFRSolver, pruned=pruned)
+    solver = _resumed(form, functools.partial(make, form, variant, np.float32, block=block), pathlib.Path(checkpoint))
     every = _CHECKPOINT_SECONDS if checkpoint_seconds is None else checkpoint_seconds
     _iterate(solver, iterations, target, checkpoint, every, report, progress)
     return solver
@@ -227,7 +256,7 @@ def _numbering(form: SequenceForm) -> str:
     return f"{form.trees[0].game_string} {table_files.numbering(form.trees[0])}"
 
 
-def _measured_policy(game, form: SequenceForm, tables: list[np.ndarray]) -> TablePolicy:
+def _measured_policy(game: pyspiel.Game, form: SequenceForm, tables: list[np.ndarray]) -> TablePolicy:
     """An equilibrium that took no iterations, with its exploitability."""
     found = sequence_form.exploitability(form, tables)
     facts = {"value": found.values[0], "best_responses": list(found.best_responses)}
@@ -236,7 +265,7 @@ def _measured_policy(game, form: SequenceForm, tables: list[np.ndarray]) -> Tabl
     return policy
 
 
-def _kept_policy(game, form: SequenceForm, file: pathlib.Path) -> TablePolicy:
+def _kept_policy(game: pyspiel.Game, form: SequenceForm, file: pathlib.Path) -> TablePolicy:
     tables, facts = table_files.read_tables(file, form)
     policy = TablePolicy(game, form, dict(enumerate(tables)), facts)
     policy.exploitability, policy.iterations = facts["exploitability"], facts["iterations"]
@@ -244,7 +273,7 @@ def _kept_policy(game, form: SequenceForm, file: pathlib.Path) -> TablePolicy:
 
 
 def _iterate(
-    solver: CFRSolver, iterations: int, target: float, checkpoint, every: float, report, progress: bool
+    solver: CFRSolver, iterations: int, target: float, checkpoint: Any, every: float, report: Any, progress: bool
 ) -> None:
     written = time.monotonic()
     utility_range = solver.form.trees[0].utility_range
@@ -275,9 +304,9 @@ def _iterate(
                 written = time.monotonic()
 
 
-def _resumed(form: SequenceForm, variant: str, block: int | None, checkpoint: pathlib.Path) -> CFRSolver:
+def _resumed(form: SequenceForm, make: Callable[[], CFRSolver], checkpoint: pathlib.Path) -> CFRSolver:
     """A solver that resumes from the checkpoint, if there is one."""
-    solver = CFRSolver(form, variant, np.float32, block=block)
+    solver = make()
     try:
         with np.load(checkpoint, allow_pickle=False) as stored:
             if str(stored["tree"]) != _numbering(form):
@@ -287,5 +316,5 @@ def _resumed(form: SequenceForm, variant: str, block: int | None, checkpoint: pa
         pass
     except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError, NotImplementedError, RuntimeError) as error:
         warnings.warn(f"{checkpoint} is not a complete checkpoint ({error}); solving starts again", stacklevel=3)
-        solver = CFRSolver(form, variant, np.float32, block=block)
+        solver = make()
     return solver

@@ -102,6 +102,13 @@ class SequenceForm(abc.ABC):
         """Policy tables of an equilibrium, where the game has a way of its own that needs no CFR."""
         return None
 
+    def restricted(self, kept) -> tuple[SequenceForm, tuple[np.ndarray, np.ndarray]] | None:
+        """The game in which the players have only some of their sequences, and the numbers of these sequences here.
+
+        None for games that cannot do this, or not for so many sequences. kept: a mask over the sequences per player.
+        """
+        return None
+
     def check_policy(self, player: int, policy) -> np.ndarray:
         """The policy table as float64[J], a probability per sequence. An error names the state that is wrong.
 
