@@ -7,7 +7,8 @@ first tries. Means are clipped to what the rules allow. The value of the recomme
 follow bottom-up from the same draw, so the gap between them is never negative.
 
 This is an estimate, not a certificate: the prior is the learner's own, unvisited states do not count, and nothing
-corrects for the fact that the recommended actions were chosen from the same episodes.
+corrects for the fact that the recommended actions were chosen from the same episodes. So the value is too high where
+many actions are about equally good.
 """
 
 from __future__ import annotations
