@@ -1,7 +1,9 @@
 """Draws docs/images/report.png: the report of a saved result, in headless Chromium.
 
-tmdp-exploit --game=kuhn --opponent=uniform --episodes=20000 --save=result.json
+tmdp-exploit --game=leduc_poker --opponent=my_bot.py:MyBot --seconds=60 --report=report.html --save=result.json
 python docs/draw_report.py result.json
+
+The bot of the picture is a class with step(state), which returns random.choice(state.legal_actions()).
 """
 
 import pathlib
@@ -11,7 +13,7 @@ import tempfile
 
 import tmdp_spiel as ts
 
-FLAGS = "--headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1000,1500 --virtual-time-budget=3000"
+FLAGS = "--headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1000,1790 --virtual-time-budget=3000"
 
 if __name__ == "__main__":
     picture = pathlib.Path(__file__).parent / "images" / "report.png"

@@ -1,9 +1,9 @@
 r"""Solves Reconnaissance Blind Tic-Tac-Toe by CFR and writes its equilibrium; or re-checks one that was written.
 
 python -m experiments.solve_rbt                     # 200 iterations; writes results/rbt_equilibrium.bin
-python -m experiments.solve_rbt --iterations=910 --block=65 --pruned=60   # solved like the one that ships
+python -m experiments.solve_rbt --iterations=910 --block=65 --pruned=60   # solved like the included one
 python -m experiments.solve_rbt --resume            # resumes after an interruption, to the same numbers
-python -m experiments.solve_rbt --check             # measures the exploitability of the shipped equilibrium again
+python -m experiments.solve_rbt --check             # measures the exploitability of the included equilibrium again
 """
 
 import math

@@ -209,6 +209,16 @@ def test_the_picture_of_the_concepts_is_drawn(draw_concepts, tmp_path):
     assert (tmp_path / "concepts.png").stat().st_size > 10_000
 
 
+def test_the_figure_of_the_paper_is_drawn_from_the_stored_runs(make_results):
+    from experiments.paper import settings
+
+    panels = script("draw_reproduction").panels(make_results.learning_curves())
+    assert [panel.letter for panel, _ in panels] == list("abcdefgh")
+    for panel, curves in panels:
+        assert set(curves) == set(panel.algorithms) - set(settings.LEFT_OUT[panel.game])
+        assert all(curve.episode[-1] == 1_000_000 and len(curve.seeds) >= 25 for curve in curves.values())
+
+
 def test_the_tables_of_a_cell_follow_the_order_of_moves(tmp_path):
     """In a round player 0 moves first: a bump fits if it comes after the stone."""
     draw_cell = script("draw_cell")

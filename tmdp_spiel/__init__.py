@@ -35,7 +35,7 @@ from tmdp_spiel.exploit.api import exploit
 from tmdp_spiel.exploit.certificates import certify
 from tmdp_spiel.exploit.compare import Comparison, compare
 from tmdp_spiel.exploit.responders.portfolio import respond_with_portfolio
-from tmdp_spiel.exploit.responders.response_files import load_response, save_response
+from tmdp_spiel.exploit.responders.response_files import OpponentNeededError, load_response, save_response
 from tmdp_spiel.exploit.response import OpponentNotFixedError
 from tmdp_spiel.exploit.saved import load_result
 from tmdp_spiel.exploit.stationarity import OpponentChangesWarning
@@ -91,6 +91,7 @@ __all__ = [
     "NotAPolicyError",
     "OpponentChangesWarning",
     "OpponentError",
+    "OpponentNeededError",
     "OpponentNotFixedError",
     "OutcomeSamplingMCCFR",
     "Result",

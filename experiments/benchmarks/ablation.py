@@ -1,4 +1,4 @@
-r"""What every number and every part of ThompsonTree is worth: a generated table.
+r"""The ablation of ThompsonTree: each number halved and doubled, each part switched off, as a generated page.
 
   python -m experiments.benchmarks.ablation --runs=50 --variants=default --results=ablation.jsonl
   python -m experiments.benchmarks.ablation --runs=8 --problems=leduc --results=ablation.jsonl

@@ -108,7 +108,7 @@ def _passes(links, plays, totals, work, forced, plan, reached, number):
 
 def _episodes(configuration: Configuration, mdp: ts.TreeMDP) -> Cost:
     """The mean over as many episodes as fit, after a warm-up; for exact PSRL on a large tree, the first episode."""
-    run.warm_up(configuration.algorithm)
+    run.compile_ahead(configuration.algorithm)
     try:
         learner = run.new_learner(configuration, mdp.tree)
     except ValueError as error:

@@ -82,6 +82,6 @@ if __name__ == "__main__":
     flags.DEFINE_enum("opponent", "uniform", ["uniform", "cfr+"], "The policy that the black box plays.")
     flags.DEFINE_integer("iterations", 1000, "Iterations of cfr+.", lower_bound=1)
     flags.DEFINE_list("episodes", ["10000", "30000", "100000"], "Episodes per player.")
-    flags.DEFINE_bool("memoryless", False, "It is asked at its states; episodes are answers.")
+    flags.DEFINE_bool("memoryless", False, "Query it at its states (memoryless=True); episodes are answers.")
     flags.DEFINE_integer("seeds", 10, "Seeds 0, 1, ...", lower_bound=1)
     app.run(main)

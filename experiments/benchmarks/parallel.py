@@ -27,10 +27,10 @@ from experiments.sweep.binary import run_binary
 from tmdp_spiel.openspiel.opponents.parallel import ExecutorOpponents
 
 _STRETCHES = flags.DEFINE_integer("stretches", 5, "Of each kind.", lower_bound=1)
-_EPISODES = flags.DEFINE_integer("episodes", 48, "Of a stretch with the search.", lower_bound=1)
-_SIMULATIONS = flags.DEFINE_integer("simulations", 1000, "A move, of the search.", lower_bound=1)
-_SLEEPING = flags.DEFINE_integer("sleeping_episodes", 1_500, "Against the opponent that sleeps.", lower_bound=30)
-_GAMES = flags.DEFINE_list("games", ["leduc_poker", "phantom_ttt"], "For the opponent that sleeps.")
+_EPISODES = flags.DEFINE_integer("episodes", 48, "Episodes of a stretch with the search.", lower_bound=1)
+_SIMULATIONS = flags.DEFINE_integer("simulations", 1000, "Simulations per move of the search.", lower_bound=1)
+_SLEEPING = flags.DEFINE_integer("sleeping_episodes", 1_500, "Episodes against the sleeper.", lower_bound=30)
+_GAMES = flags.DEFINE_list("games", ["leduc_poker", "phantom_ttt"], "Games for the sleeper.")
 _SECONDS_A_MOVE = 0.005
 
 
@@ -147,7 +147,7 @@ def main() -> None:
         kind.close()
     print(f"  two processes for one: {statistics.median(ratios):.2f} times (median), {max(ratios):.2f} (best)")
     cores = 2 * (one.workers / one.episodes) / ((two.workers + two.asking) / two.episodes)
-    print(f"  on two cores of one's own: {cores * (1 - two.starved / two.wall / 2):.2f} times")
+    print(f"  on two idle cores: {cores * (1 - two.starved / two.wall / 2):.2f} times")
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ def _in_own_process(stage, cache):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def _warm_up():
+def _compile_ahead():
     """Compiles the kernels on a small game."""
     game = pyspiel.load_game(_SMALL)
     solver = CFRSolver(exact_form(game))
@@ -152,7 +152,7 @@ def main(argv):
         return
     if argv[1] not in STAGES:
         raise app.UsageError(f"no stage is called {argv[1]!r}; there are {', '.join(STAGES)}")
-    _warm_up()
+    _compile_ahead()
     measured = STAGES[argv[1]]()
     measured["gibibytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(json.dumps(measured))

@@ -7,7 +7,7 @@ Every responder gets the same opponent, and the same number of episodes or the s
 when it ends; if the command is started again, it continues with the missing runs. DQN needs torch: pip install
 'tmdp-spiel[torch]'.
 
-- OpenSpielDQN: as OpenSpiel's examples/rl_response.py sets it, in pytorch; OpenSpielDQNAdam: with Adam instead of SGD.
+- OpenSpielDQN: as in OpenSpiel's examples/rl_response.py, in PyTorch; OpenSpielDQNAdam: with Adam instead of SGD.
 - OpenSpielQLearner: the tabular Q-learner at its defaults.
 - OpenSpielISMCTS: information-set Monte Carlo tree search (MCTS where information is perfect). It knows the rules and
   replans at every move, for an opponent who searches as it does and rolls out at random; it learns nothing from
@@ -16,8 +16,7 @@ when it ends; if the command is started again, it continues with the missing run
   search (1,000 simulations a move) knows the rules and the opponent's policy and learns nothing from episodes; the
   portfolio races both and the tree, within processor time only.
 - Our learners, with the paper's constants if there are any, otherwise their defaults: compiled on the enumerated tree
-if
-  there is one, otherwise live on a lazy tree.
+  if there is one, otherwise live on a lazy tree.
 
 A response is evaluated exactly if the tree is enumerated, otherwise on fresh episodes.
 """

@@ -17,7 +17,8 @@ from experiments.sweep.configuration import Configuration, Problem
 from experiments.sweep.result import Environment, Responding, Result, Value
 from tmdp_spiel.algorithms.catalogue import find_algorithm
 from tmdp_spiel.exploit.environments import KnownOpponent
-from tmdp_spiel.exploit.responders.network import NetworkBot, NetworkLearner, compile_network
+from tmdp_spiel.exploit.responders.network import NetworkBot
+from tmdp_spiel.exploit.responders.network_learner import NetworkLearner, compile_network
 from tmdp_spiel.exploit.responders.opponent_model import OpponentModel
 from tmdp_spiel.exploit.responders.search import SearchBot, SearchConfig
 from tmdp_spiel.openspiel.histories import one_history_per_infostate
@@ -272,7 +273,7 @@ def _kind_of(name: str):
 
 
 @functools.cache
-def _warm_up(name: str, enumerated: bool) -> None:
+def _compile_ahead(name: str, enumerated: bool) -> None:
     """Compiles on a small game, so that the time of a run is its own."""
     Learner(Setting(Problem("kuhn", PLAYER, "uniform", None), enumerated), name, 0, LEARNERS[name]).play(50)
 
@@ -283,7 +284,7 @@ def perform(asked: Configuration) -> Result[Responding]:
     valuation, hyper_parameters = Valuation.split(asked.hyper_parameters)
     setting = _setting(asked.problem, valuation.enumerated)
     if asked.algorithm in LEARNERS:
-        _warm_up(asked.algorithm, valuation.enumerated)
+        _compile_ahead(asked.algorithm, valuation.enumerated)
     elif asked.algorithm == "OurNetwork":
         compile_network()
     start = time.perf_counter()

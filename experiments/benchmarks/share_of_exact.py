@@ -1,4 +1,4 @@
-r"""What responders for large games win from trained agents, beside the exact best response.
+r"""What responders for large games win from trained agents, compared with the exact best response.
 
   python -m experiments.benchmarks.share_of_exact
   python -m experiments.benchmarks.share_of_exact --games=phantom_ttt --seconds=10 --seeds=1

@@ -20,7 +20,7 @@ _ALGORITHM = flags.DEFINE_enum("algorithm", "dqn", ["dqn", "nfsp", "a2c"], "Open
 _GAME = flags.DEFINE_string("game", "phantom_ttt", "An OpenSpiel game string.")
 _SECONDS = flags.DEFINE_float("seconds", 60, "Processor time of training.", lower_bound=0)
 _OUTPUT = flags.DEFINE_string("output", None, "The .npz file to write.", required=True)
-_SEED = flags.DEFINE_integer("seed", 0, "Of all random numbers.")
+_SEED = flags.DEFINE_integer("seed", 0, "Seed of all random numbers.")
 
 # Where an agent keeps the network that it plays by.
 _NETWORK = {"dqn": "_q_network", "nfsp": "_avg_network", "a2c": "_pi_network"}

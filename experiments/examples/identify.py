@@ -15,7 +15,7 @@ import tmdp_spiel as ts
 _GAME = flags.DEFINE_string("game", "kuhn", "kuhn, kuhn5, leduc, rbt, or any OpenSpiel game string.")
 _PLAYER = flags.DEFINE_integer("player", 0, "The player that responds.", lower_bound=0)
 _OPPONENT = flags.DEFINE_enum("opponent", "equilibrium", ["equilibrium", "uniform"], "The opponents' policy.")
-_EPSILON = flags.DEFINE_float("epsilon", 0.05, "The largest distance from a best response, of returns in [0, 1].")
+_EPSILON = flags.DEFINE_float("epsilon", 0.05, "The largest distance from the best, for returns in [0, 1].")
 _DELTA = flags.DEFINE_float("delta", 0.05, "The probability with which the distance may be larger.")
 _SEED = flags.DEFINE_integer("seed", 0, "Seed of the learner and of the episodes.", lower_bound=0)
 _FILE = flags.DEFINE_string("file", None, "Where to save the run, so that it can be resumed.")

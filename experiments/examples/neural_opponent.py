@@ -1,6 +1,6 @@
 """A network as the opponent, called with one state at a time or with many: prints episodes per second.
 
-The network is random, in numpy; replace it by yours, a function from a list of states to action probabilities.
+The network is random, in numpy; replace it by your own, a function from a list of states to action probabilities.
 python -m experiments.examples.neural_opponent --game=liars_dice --episodes=20000
 """
 
@@ -13,7 +13,7 @@ import tmdp_spiel as ts
 from tmdp_spiel.openspiel.opponents.parallel import BatchedPolicy
 
 _GAME = flags.DEFINE_string("game", "liars_dice(numdice=2)", "A game with information-state tensors.")
-_EPISODES = flags.DEFINE_integer("episodes", 5_000, "Episodes to learn from, each way.", lower_bound=1)
+_EPISODES = flags.DEFINE_integer("episodes", 5_000, "Episodes for each way of calling it.", lower_bound=1)
 _WIDTH = flags.DEFINE_integer("width", 256, "The size of the hidden layer.", lower_bound=1)
 
 

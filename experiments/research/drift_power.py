@@ -209,7 +209,7 @@ def define_flags() -> None:
     flags.DEFINE_list("opponents", [*FIXED, *CHANGING], f"Any of {', '.join((*FIXED, *CHANGING))}.")
     flags.DEFINE_list("episodes", ["2000", "10000"], "Budgets.")
     flags.DEFINE_integer("runs", 20, "Runs of each opponent and budget.", lower_bound=1)
-    flags.DEFINE_integer("seed", 1000, "Of the first run.", lower_bound=0)
+    flags.DEFINE_integer("seed", 1000, "Seed of the first run.", lower_bound=0)
     flags.DEFINE_string("game", "kuhn_poker", "The game; player 0 responds.")
 
 

@@ -24,7 +24,7 @@ _ROOT = pathlib.Path(__file__).parents[2]
 
 
 @dataclasses.dataclass
-class WrongCall:
+class InvalidCall:
     """A call as text, the function that runs it, and what its error must say."""
 
     text: str
@@ -42,7 +42,7 @@ def _values():
     return ts.UCT(_mdp().tree).init_values(_mdp())
 
 
-def _call(text: str, says: str, **names) -> WrongCall:
+def _call(text: str, says: str, **names) -> InvalidCall:
     """A call that runs its text, so that the table shows exactly what was called."""
     scope = {
         "ts": ts,
@@ -54,7 +54,7 @@ def _call(text: str, says: str, **names) -> WrongCall:
         "values": _values,
         **names,
     }
-    return WrongCall(text, lambda: eval(text, scope), says)
+    return InvalidCall(text, lambda: eval(text, scope), says)
 
 
 def _bot(player: int = 1):
@@ -71,7 +71,7 @@ def _files() -> pathlib.Path:
     return folder
 
 
-def library_calls() -> list[WrongCall]:
+def library_calls() -> list[InvalidCall]:
     """Invalid calls of everything in the top namespace."""
     calls = []
 
@@ -233,7 +233,7 @@ class _TracebackShown(Exception):
     """A command ended with a traceback."""
 
 
-def _command(text: str, says: str) -> WrongCall:
+def _command(text: str, says: str) -> InvalidCall:
     def run():
         done = subprocess.run(
             [sys.executable, "-m", *shlex.split(text)], cwd=_ROOT, capture_output=True, text=True, timeout=300
@@ -245,10 +245,10 @@ def _command(text: str, says: str) -> WrongCall:
             raise _TracebackShown(said.strip().splitlines()[-1])
         raise ValueError(said)
 
-    return WrongCall(f"python -m {text}", run, says)
+    return InvalidCall(f"python -m {text}", run, says)
 
 
-def command_calls() -> list[WrongCall]:
+def command_calls() -> list[InvalidCall]:
     """Invalid command lines."""
     files = _files()
     sweep = f"experiments.reproduce --only=regret --nofigures --output={files} --games=leduc --players=x --iterations=5"
@@ -285,7 +285,7 @@ def command_calls() -> list[WrongCall]:
     ]
 
 
-def answer(call: WrongCall) -> tuple[str, str]:
+def answer(call: InvalidCall) -> tuple[str, str]:
     """The outcome of a call: ("clear" | "unclear" | "accepted", the error)."""
     try:
         call.run()

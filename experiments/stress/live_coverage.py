@@ -175,7 +175,7 @@ def switched_off(control: str) -> Iterator[None]:
         patches += [mock.patch.object(parallel, name, function) for name, function in nothing.items()]
     else:
         patches += [mock.patch.object(session, "derived_seed", lambda seed, *_: seed)]
-        patches += [mock.patch.object(session, "reseed_global_generators", nothing["reseed_global_generators"])]
+        patches += [mock.patch.object(session, "advance_global_generators", nothing["reseed_global_generators"])]
         patches += [mock.patch.object(Opponent, "reseed", lambda *_: None)]
     with contextlib.ExitStack() as stack:
         for patch in patches:

@@ -44,7 +44,7 @@ def kill_table(folder: pathlib.Path, number: int, rng: np.random.Generator) -> t
 def flip_table(number: int, seed: int) -> tuple[list[str], bool]:
     """Flipped bits in every format."""
     lines = [
-        "| format | flips | refused | read as if nothing were | read as something else | another error | crashed |",
+        "| format | flips | refused | read without a change | read as something else | another error | crashed |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     fine = True

@@ -10,7 +10,7 @@ import numpy as np
 
 import tmdp_spiel as ts
 from experiments.sweep.names import player_name
-from tmdp_spiel.algorithms import hyper_parameters as learners_own
+from tmdp_spiel.algorithms import learner as learners_own
 from tmdp_spiel.algorithms.catalogue import catalogue
 from tmdp_spiel.openspiel.equilibrium import DEFAULT_ITERATIONS
 from tmdp_spiel.openspiel.registry import enumeration_of

@@ -25,7 +25,7 @@ def perform(configuration: Configuration) -> Result:
     """Executes one run."""
     mdp = environment(configuration.problem)
     if configuration.algorithm in catalogue():
-        warm_up(configuration.algorithm)
+        compile_ahead(configuration.algorithm)
     start = time.perf_counter()
     outcome, measured_after = _EXPERIMENTS[configuration.experiment](configuration, mdp)
     seconds = time.perf_counter() - start
@@ -108,7 +108,7 @@ def _problem(problem: Problem) -> solvers.Problem:
 
 
 @functools.cache
-def warm_up(algorithm: str) -> None:
+def compile_ahead(algorithm: str) -> None:
     """Compiles on a small game, so that the time of a run is its own."""
     mdp = environment.__wrapped__(Problem("kuhn", 0, "uniform", None))
     ts.run(find_algorithm(algorithm)(mdp.tree, seed=0), mdp, 10, progress=False)

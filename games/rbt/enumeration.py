@@ -21,7 +21,7 @@ and its move states (x has no sense in its first turn), in three steps:
 The first two steps are alike. A pass over the positions marks what can follow each sequence, as a mask of observations:
 any of 16 after a sense; after a move, which shows nothing, a single one (NOTHING) or none. Then the states of the next
 level are numbered by parent sequence and observation, in that order. So the child of a sequence by an observation is
-found by counting bits (`_child`), and no dictionary is needed.
+found by counting bits (`child_of`), and no dictionary is needed.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from tmdp_spiel.core.jit import kernel
 from tmdp_spiel.games.rbt import rules
+from tmdp_spiel.games.rbt.levels import (
+    Level,
+    bit_counts,
+    child_of,
+    first_child_of,
+    has,
+    join,
+    make_level,
+    sequence_of,
+)
 from tmdp_spiel.games.rbt.rules import (
-    DRAW,
-    FIRST_SENSE_ACTION,
     ILLEGAL,
-    LOSS,
     NUM_OBSERVATIONS,
     NUM_SENSES,
     NUM_SQUARES,
-    WIN,
     bit_count,
-    rank,
 )
 from tmdp_spiel.games.rbt.structure import (
-    ENDS_DRAWN,
-    ENDS_LOST,
-    ENDS_WON,
     Enumeration,
     Lists,
-    PlayerTree,
     Ply,
     describe,
 )
@@ -62,7 +62,7 @@ _NOBODY = -1  # in place of a position or a move before the first
 
 def enumerate_game(start: tuple[int, ...] = (), useful_senses: bool = True, forced_wins: bool = True) -> Enumeration:
     """Enumerates the game that begins after the moves `start`, whose marks both players know."""
-    levels_of: tuple[list[_Level], list[_Level]] = ([], [])
+    levels_of: tuple[list[Level], list[Level]] = ([], [])
     plies: list[Ply] = []
     positions = _first_positions(start)
     while len(positions.own):
@@ -79,7 +79,7 @@ def enumerate_game(start: tuple[int, ...] = (), useful_senses: bool = True, forc
         next_position = _results_of_moves(positions, level, live)
         plies.append(Ply(player, len(levels) - 1, next_position, *live, *_transpose(live, len(level.legal))))
         positions = _next_positions(positions, next_position)
-    x, o = (_join(levels_of[player], player, plies) for player in (0, 1))
+    x, o = (join(levels_of[player], player, plies) for player in (0, 1))
     return Enumeration((x, o), plies, describe(start, useful_senses, forced_wins))
 
 
@@ -120,36 +120,9 @@ def _marks(start: tuple[int, ...], player: int) -> int:
     return sum(1 << square for square in start[player::2])
 
 
-class _Level(NamedTuple):
-    """The states of one level of one tree, with numbers of their own; joined into a PlayerTree at the end."""
-
-    senses: bool  # the states are sense states, else move states
-    own: np.ndarray  # int16[S]; own marks
-    known: np.ndarray  # int16[S]; opponent's marks seen so far
-    legal: np.ndarray  # int16[S]; mask of the legal senses or moves
-    parent: np.ndarray  # int32[S]; sequence of the level above
-    observation: np.ndarray  # uint8[S]; what was shown after it
-    first_sequence: np.ndarray  # int32[S + 1]
-    followers: np.ndarray  # uint16[J]; mask of the observations after which the player has another state
-
-
-def _level(
-    senses: bool, own: np.ndarray, known: np.ndarray, legal: np.ndarray, parent: np.ndarray, observation: np.ndarray
-) -> _Level:
-    """A level of these states, whose sequences nothing follows as yet."""
-    first_sequence = _starts(_bit_counts(legal)).astype(np.int32)
-    followers = np.zeros(first_sequence[-1], np.uint16)
-    return _Level(senses, own, known, legal, parent, observation, first_sequence, followers)
-
-
-def _first_child(level: _Level) -> np.ndarray:
-    """int32[J + 1]: the children of each sequence in the next level, once `followers` are marked."""
-    return _starts(_bit_counts(level.followers)).astype(np.int32)
-
-
 def _first_turn(
     start: tuple[int, ...], player: int, positions: _Positions, senses: bool, useful_senses: bool
-) -> tuple[_Level, Lists]:
+) -> tuple[Level, Lists]:
     """The one state in which a player begins, live at all positions."""
     own, known = _marks(start, player), _marks(start, 1 - player)
     legal = rules.legal_senses(own, known, useful_senses) if senses else rules.FULL_BOARD
@@ -157,60 +130,28 @@ def _first_turn(
     for array, content in zip(state, (own, known, legal, 0, NOTHING)):
         array[0] = content
     count = len(positions.own)
-    return _level(senses, *state), Lists(np.arange(count + 1), np.zeros(count, np.int32))
+    return make_level(senses, *state), Lists(np.arange(count + 1), np.zeros(count, np.int32))
 
 
 def _after_moves(
-    moves: _Level, before: Ply, between: Ply, positions: _Positions, useful_senses: bool
-) -> tuple[_Level, Lists]:
+    moves: Level, before: Ply, between: Ply, positions: _Positions, useful_senses: bool
+) -> tuple[Level, Lists]:
     """The sense states that follow the mover's last moves, and which of them are live at each position.
 
     before: the ply of those moves; between: that of the opponent's replies.
     """
     _mark_continuing(moves, before.live_states, _continuing(before.next_position, between.next_position))
-    first_child = _first_child(moves)
-    level = _level(True, *_sense_states(moves, useful_senses))
+    first_child = first_child_of(moves)
+    level = make_level(True, *_sense_states(moves, useful_senses))
     return level, _live_sense_states(moves, first_child, before.live_states, positions)
 
 
-def _after_senses(senses: _Level, live: Lists, positions: _Positions, forced_wins: bool) -> tuple[_Level, Lists]:
+def _after_senses(senses: Level, live: Lists, positions: _Positions, forced_wins: bool) -> tuple[Level, Lists]:
     """The move states that follow the senses, and which of them are live at each position."""
     _mark_shown(senses, live, positions.opponent)
-    first_child = _first_child(senses)
-    level = _level(False, *_move_states(senses, forced_wins))
+    first_child = first_child_of(senses)
+    level = make_level(False, *_move_states(senses, forced_wins))
     return level, _live_move_states(senses, first_child, live, positions.opponent)
-
-
-def _starts(counts: np.ndarray | list[int]) -> np.ndarray:
-    """Where each of several consecutive runs begins: the running sum with a 0 in front."""
-    starts = np.zeros(len(counts) + 1, dtype=np.int64)
-    np.cumsum(counts, out=starts[1:])
-    return starts
-
-
-@numba.njit(cache=True)
-def _bit_counts(masks: np.ndarray) -> np.ndarray:
-    counts = np.empty(len(masks), dtype=np.uint8)
-    for i, mask in enumerate(masks):
-        counts[i] = bit_count(np.int64(mask))
-    return counts
-
-
-@kernel
-def _has(mask: int, bit: int) -> bool:
-    return (mask >> bit) & 1 == 1
-
-
-@kernel
-def _sequence(level: _Level, state: int, action: int) -> int:
-    """The sequence of a legal action: the actions of a state are numbered from the lowest bit of its mask."""
-    return level.first_sequence[state] + rank(np.int64(level.legal[state]), action)
-
-
-@kernel
-def _child(level: _Level, first_child: np.ndarray, sequence: int, observation: int) -> int:
-    """The state of the next level that follows a sequence and what was shown then."""
-    return first_child[sequence] + rank(np.int64(level.followers[sequence]), observation)
 
 
 @numba.njit(cache=True)
@@ -226,25 +167,25 @@ def _continuing(next_position: np.ndarray, position_after: np.ndarray) -> np.nda
 
 
 @numba.njit(cache=True)
-def _mark_continuing(moves: _Level, live: Lists, continuing: np.ndarray) -> None:
+def _mark_continuing(moves: Level, live: Lists, continuing: np.ndarray) -> None:
     """Marks the moves after which the mover can have another turn; there is no observation after them."""
     for h in range(len(continuing)):
         for i in range(live.first[h], live.first[h + 1]):
             state = live.items[i]
             for square in range(NUM_SQUARES):
-                if _has(moves.legal[state] & continuing[h], square):
-                    moves.followers[_sequence(moves, state, square)] = 1 << NOTHING
+                if has(moves.legal[state] & continuing[h], square):
+                    moves.followers[sequence_of(moves, state, square)] = 1 << NOTHING
 
 
 @numba.njit(cache=True)
-def _mark_shown(senses: _Level, live: Lists, opponent: np.ndarray) -> None:
+def _mark_shown(senses: Level, live: Lists, opponent: np.ndarray) -> None:
     """Marks what each sense shows at each position where its state is live."""
     for h in range(len(opponent)):
         for i in range(live.first[h], live.first[h + 1]):
             state = live.items[i]
             for sense in range(NUM_SENSES):
-                if _has(senses.legal[state], sense):
-                    senses.followers[_sequence(senses, state, sense)] |= 1 << rules.shown(sense, opponent[h])
+                if has(senses.legal[state], sense):
+                    senses.followers[sequence_of(senses, state, sense)] |= 1 << rules.shown(sense, opponent[h])
 
 
 @numba.njit(cache=True)
@@ -260,15 +201,15 @@ def _empty_states(count: int) -> tuple:
 
 
 @numba.njit(cache=True)
-def _sense_states(moves: _Level, useful_senses: bool) -> tuple:
+def _sense_states(moves: Level, useful_senses: bool) -> tuple:
     """One sense state for every move after which the mover can have another turn."""
     states = _empty_states(moves.followers.sum())
     own, known, legal, parent, observation = states
     child = 0
     for state in range(len(moves.legal)):
         for square in range(NUM_SQUARES):
-            if _has(moves.legal[state], square):
-                j = _sequence(moves, state, square)
+            if has(moves.legal[state], square):
+                j = sequence_of(moves, state, square)
                 if moves.followers[j]:
                     own[child] = moves.own[state] | (1 << square)
                     known[child] = moves.known[state]
@@ -280,17 +221,17 @@ def _sense_states(moves: _Level, useful_senses: bool) -> tuple:
 
 
 @numba.njit(cache=True)
-def _move_states(senses: _Level, forced_wins: bool) -> tuple:
+def _move_states(senses: Level, forced_wins: bool) -> tuple:
     """One move state for everything that a sense can show."""
-    states = _empty_states(_bit_counts(senses.followers).sum())
+    states = _empty_states(bit_counts(senses.followers).sum())
     own, known, legal, parent, observation = states
     child = 0
     for state in range(len(senses.legal)):
         for sense in range(NUM_SENSES):
-            if _has(senses.legal[state], sense):
-                j = _sequence(senses, state, sense)
+            if has(senses.legal[state], sense):
+                j = sequence_of(senses, state, sense)
                 for shown in range(NUM_OBSERVATIONS):
-                    if _has(senses.followers[j], shown):
+                    if has(senses.followers[j], shown):
                         seen = rules.marks_shown(sense, shown)
                         empty = rules.WINDOW_MASKS[sense] & ~(seen | senses.own[state])
                         own[child] = senses.own[state]
@@ -303,7 +244,7 @@ def _move_states(senses: _Level, forced_wins: bool) -> tuple:
 
 
 @numba.njit(cache=True)
-def _live_sense_states(moves: _Level, first_child: np.ndarray, live: Lists, positions: _Positions) -> Lists:
+def _live_sense_states(moves: Level, first_child: np.ndarray, live: Lists, positions: _Positions) -> Lists:
     """At each position the sense states after the mover's last move, from all states where that move was legal.
 
     live: the move states at the positions two plies earlier.
@@ -312,7 +253,7 @@ def _live_sense_states(moves: _Level, first_child: np.ndarray, live: Lists, posi
     for h in range(len(positions.before)):
         count, before = 0, positions.before[h]
         for i in range(live.first[before], live.first[before + 1]):
-            count += _has(moves.legal[live.items[i]], positions.own_move[h])
+            count += has(moves.legal[live.items[i]], positions.own_move[h])
         first[h + 1] = first[h] + count
     items = np.empty(first[-1], dtype=np.int32)
     k = 0
@@ -320,14 +261,14 @@ def _live_sense_states(moves: _Level, first_child: np.ndarray, live: Lists, posi
         before, square = positions.before[h], positions.own_move[h]
         for i in range(live.first[before], live.first[before + 1]):
             state = live.items[i]
-            if _has(moves.legal[state], square):
-                items[k] = _child(moves, first_child, _sequence(moves, state, square), NOTHING)
+            if has(moves.legal[state], square):
+                items[k] = child_of(moves, first_child, sequence_of(moves, state, square), NOTHING)
                 k += 1
     return Lists(first, items)
 
 
 @numba.njit(cache=True)
-def _live_move_states(senses: _Level, first_child: np.ndarray, live: Lists, opponent: np.ndarray) -> Lists:
+def _live_move_states(senses: Level, first_child: np.ndarray, live: Lists, opponent: np.ndarray) -> Lists:
     """At each position the move states after every sense that is legal in a live sense state.
 
     live: the sense states at the same positions.
@@ -344,15 +285,15 @@ def _live_move_states(senses: _Level, first_child: np.ndarray, live: Lists, oppo
         for i in range(live.first[h], live.first[h + 1]):
             state = live.items[i]
             for sense in range(NUM_SENSES):
-                if _has(senses.legal[state], sense):
-                    j = _sequence(senses, state, sense)
-                    items[k] = _child(senses, first_child, j, rules.shown(sense, opponent[h]))
+                if has(senses.legal[state], sense):
+                    j = sequence_of(senses, state, sense)
+                    items[k] = child_of(senses, first_child, j, rules.shown(sense, opponent[h]))
                     k += 1
     return Lists(first, items)
 
 
 @numba.njit(cache=True)
-def _results_of_moves(positions: _Positions, moves: _Level, live: Lists) -> np.ndarray:
+def _results_of_moves(positions: _Positions, moves: Level, live: Lists) -> np.ndarray:
     """The result of each move that is legal in some live state, or the number of the position it leads to."""
     own, opponent = positions.own, positions.opponent
     results = np.full((len(own), NUM_SQUARES), ILLEGAL, dtype=np.int32)
@@ -362,7 +303,7 @@ def _results_of_moves(positions: _Positions, moves: _Level, live: Lists) -> np.n
         for i in range(live.first[h], live.first[h + 1]):
             possible |= moves.legal[live.items[i]]
         for square in range(NUM_SQUARES):
-            if _has(possible, square):
+            if has(possible, square):
                 results[h, square] = rules.result_of_move(own[h], opponent[h], square)
                 if results[h, square] == rules.GOES_ON:
                     results[h, square] = num_next
@@ -385,102 +326,3 @@ def _transpose(live: Lists, num_states: int) -> Lists:
             items[free[live.items[i]]] = h
             free[live.items[i]] += 1
     return Lists(first, items)
-
-
-def _join(levels: list[_Level], player: int, plies: list[Ply]) -> PlayerTree:
-    """Joins the levels of a tree: their numbers are shifted by the states and sequences of the levels above."""
-    level_start = _starts([len(level.parent) for level in levels])
-    sequence_start = _starts([len(level.followers) for level in levels])
-    num_states, num_sequences = level_start[-1], sequence_start[-1]
-    first_sequence = [level.first_sequence[:-1] + sequence_start[d] for d, level in enumerate(levels)]
-    first_child = [_first_child(level)[:-1] + level_start[d + 1] for d, level in enumerate(levels)]
-    parent = [level.parent + sequence_start[d - 1] for d, level in enumerate(levels) if d > 0]
-    return PlayerTree(
-        first_sequence=_concatenate([*first_sequence, [num_sequences]], np.int32),
-        first_child=_concatenate([*first_child, [num_states]], np.int32),
-        parent=_concatenate([[num_sequences], *parent], np.int32),
-        action=_concatenate([_actions(level) for level in levels], np.int8),
-        endings=_concatenate(_endings(levels, player, plies), np.uint8),
-        level_start=level_start,
-        observation=_concatenate([level.observation for level in levels], np.uint8),
-    )
-
-
-def _concatenate(parts: list, dtype: type) -> np.ndarray:
-    return np.concatenate(parts).astype(dtype)
-
-
-@numba.njit(cache=True)
-def _actions(level: _Level) -> np.ndarray:
-    """The OpenSpiel action of every sequence of a level."""
-    first_action = FIRST_SENSE_ACTION if level.senses else 0
-    actions = np.empty(len(level.followers), dtype=np.int8)
-    j = 0
-    for mask in level.legal:
-        for bit in range(NUM_SQUARES):
-            if _has(mask, bit):
-                actions[j] = first_action + bit
-                j += 1
-    return actions
-
-
-def _endings(levels: list[_Level], player: int, plies: list[Ply]) -> list[np.ndarray]:
-    """For every level how an episode can end right after each sequence; after a sense it cannot."""
-    endings = [np.zeros(len(level.followers), np.uint8) for level in levels]
-    for k, ply in enumerate(plies):
-        if ply.player == player:
-            replies = plies[k + 1].next_position if k + 1 < len(plies) else np.empty((0, NUM_SQUARES), np.int32)
-            of_moves = _endings_of_moves(ply.next_position, replies)
-            _mark_endings(levels[ply.level], ply.positions, of_moves, endings[ply.level])
-    return endings
-
-
-@kernel
-def _ending(result: int) -> int:
-    """How a result ends the game for the player it is the result of, as bits; 0 if it does not."""
-    if result == LOSS:
-        return ENDS_LOST
-    if result == DRAW:
-        return ENDS_DRAWN
-    if result == WIN:
-        return ENDS_WON
-    return 0
-
-
-@kernel
-def _ending_by_reply(result: int) -> int:
-    """The same for the player who is replied to."""
-    if result == LOSS:
-        return ENDS_WON
-    if result == DRAW:
-        return ENDS_DRAWN
-    if result == WIN:
-        return ENDS_LOST
-    return 0
-
-
-@numba.njit(cache=True)
-def _endings_of_moves(next_position: np.ndarray, replies: np.ndarray) -> np.ndarray:
-    """How play can end right after each move at each position: by the move itself, or by the opponent's reply."""
-    endings = np.zeros(next_position.shape, dtype=np.uint8)
-    for h in range(len(next_position)):
-        for square in range(NUM_SQUARES):
-            result = next_position[h, square]
-            if result >= 0:
-                for reply in replies[result]:
-                    endings[h, square] |= _ending_by_reply(reply)
-            else:
-                endings[h, square] = _ending(result)
-    return endings
-
-
-@numba.njit(cache=True)
-def _mark_endings(moves: _Level, positions: Lists, endings_of_moves: np.ndarray, endings: np.ndarray) -> None:
-    """endings(s, a) = the union over the positions h where s is live of the endings of a at h."""
-    for state in range(len(moves.legal)):
-        for i in range(positions.first[state], positions.first[state + 1]):
-            j = moves.first_sequence[state]
-            for square in range(NUM_SQUARES):
-                if _has(moves.legal[state], square):
-                    endings[j] |= endings_of_moves[positions.items[i], square]
-                    j += 1

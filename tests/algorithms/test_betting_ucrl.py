@@ -6,6 +6,7 @@ import tmdp_spiel as ts
 from reference import brute_force
 from reference.empirical_model import Episodes, best_values, play
 from tmdp_spiel.algorithms import betting_ucrl
+from tmdp_spiel.bounds.sequence_values import upper_values
 from tmdp_spiel.evaluation.evaluator import Evaluator
 
 
@@ -33,6 +34,10 @@ def test_bounds_are_those_of_the_capital_written_out(game, player, mdp_of):
         return written_out_bound(children, returns, log_confidence), 0
 
     exact = twin.bottom_up(bounds)[0][-1]
+    by_policy = learner.upper_bound(0.1)
+    model = learner._model
+    assert by_policy == upper_values(mdp.tree, model.visits, model.returns, model.squares, 0.1)[-1]
+    learner._shares_by_policy = False  # as on larger trees
     # Knowing the returns by their sums alone costs a little, and must not gain anything.
     assert exact - 1e-3 <= learner.upper_bound(0.1) <= exact + 0.05
 

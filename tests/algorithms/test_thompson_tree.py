@@ -8,7 +8,7 @@ import tmdp_spiel as ts
 from reference import brute_force
 from reference.learners import ends_at_once
 from reference.thompson_tree import ThompsonTwin
-from tmdp_spiel.core.normal_draws import normal
+from tmdp_spiel.core.hash_rng import normal
 from tmdp_spiel.openspiel.opponents.parallel import ExecutorOpponents
 
 

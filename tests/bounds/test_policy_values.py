@@ -95,6 +95,7 @@ def test_bounds_by_sequences_are_sharper_with_shares_by_policy(mdp_of):
     learner.play(mdp, learner.init_values(mdp), np.random.default_rng(0), 20_000)
     model = learner._model
     upper = upper_values(mdp.tree, model.visits, model.returns, model.squares, 0.05)[-1]
+    learner._shares_by_policy = False
     assert mdp.scaled_best_value < upper < learner.upper_bound(0.05)
 
 

@@ -58,6 +58,21 @@ def test_a_training_curve_has_labels_instead_of_a_legend(tmp_path):
     assert "legend" not in picture
 
 
+def test_a_curve_of_exact_values_has_no_band(tmp_path):
+    interval = {"lower": 0.2, "upper": 0.2, "exact": 0.2}
+    points = [training_curve.Point(name, {"exploitability": interval}) for name in ("first.json", "last.json")]
+    training_curve.draw(points, tmp_path / "curve.svg")
+    picture = (tmp_path / "curve.svg").read_text(encoding="utf-8")
+    assert "<!-- exact -->" in picture and "<!-- certified -->" not in picture
+
+
+def test_the_format_of_a_curve_is_checked_before_the_work():
+    training_curve.check_format("curve.svg")
+    training_curve.check_format("curve")
+    with pytest.raises(ValueError, match="not as html: curve.html"):
+        training_curve.check_format("curve.html")
+
+
 def test_small_scale_is_said_in_the_picture():
     panel = next(each for each in settings.PANELS if each.game == "leduc")
     assert figures.scale_of([(panel, {"UCT": curve("UCT", 0.1)})]) == (

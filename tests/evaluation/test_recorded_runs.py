@@ -1,16 +1,13 @@
-"""Learners do what they did before the restructuring into layers: see tests/recorded/record.py."""
+"""Learners compute what they did before the restructuring into layers: see tests/recorded/record.py."""
 
-import importlib.util
 import json
 import pathlib
 
 import pytest
 
-FOLDER = pathlib.Path(__file__).parents[1] / "recorded"
-RECORDED = json.loads((FOLDER / "runs.json").read_text())
-spec = importlib.util.spec_from_file_location("record", FOLDER / "record.py")
-record = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(record)
+from recorded import record
+
+RECORDED = json.loads(pathlib.Path(record.__file__).with_name("runs.json").read_text())
 
 ENVIRONMENTS: dict = {}
 

@@ -1,6 +1,3 @@
-import os
-import signal
-import threading
 import time
 
 import numpy as np
@@ -8,6 +5,7 @@ import pytest
 
 import tmdp_spiel as ts
 from reference import brute_force
+from reference.control_c import press_in_piece
 from tmdp_spiel.evaluation.evaluator import Evaluator
 from tmdp_spiel.evaluation.run import log_spaced
 
@@ -95,14 +93,12 @@ def test_max_episodes_ends_a_run_that_does_not_stop(mdp_of):
     assert result.episodes == 1000 and not result.stopped
 
 
-def test_interrupting_returns_what_was_done(mdp_of):
+def test_interrupting_returns_what_was_done(mdp_of, monkeypatch):
     mdp = mdp_of("leduc", 0)
     learner = ts.UCBT(mdp.tree)
     ts.run(learner, mdp, 100)
-    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
+    press_in_piece(3, monkeypatch)
     trace = ts.run(learner, mdp, 2**31 - 1)
-    timer.join()
     assert trace.interrupted
     assert trace.episode[-1] == learner.episodes - 100
     assert len(trace.regret) == len(trace.value_gap) == len(trace.episode) > 0

@@ -5,13 +5,13 @@ import pathlib
 import signal
 import subprocess
 import sys
-import threading
 import time
 
 import numpy as np
 import pytest
 
 import tmdp_spiel as ts
+from reference.control_c import press_in_piece
 from reference.learners import make
 from tmdp_spiel.core import storage
 from tmdp_spiel.evaluation.archive import read_header
@@ -40,14 +40,12 @@ def test_an_interrupted_run_resumes_to_the_same_trace(name, mdp_of, tmp_path):
     same_trace(ts.run(make(name, mdp.tree, 2), mdp, 20_000, rng=7, file=path), whole)
 
 
-def test_the_interrupted_learner_itself_can_resume(mdp_of, tmp_path):
+def test_the_interrupted_learner_itself_can_resume(mdp_of, tmp_path, monkeypatch):
     mdp = mdp_of("leduc", 1)
     whole = ts.run(ts.UCBT(mdp.tree), mdp, 100_000, measure_at=[10, 50_000])
     learner = ts.UCBT(mdp.tree)
-    timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
+    press_in_piece(4, monkeypatch)
     first = ts.run(learner, mdp, 100_000, measure_at=[10, 50_000], file=tmp_path / "run")
-    timer.join()
     trace = ts.run(learner, mdp, 100_000, measure_at=[10, 50_000], file=tmp_path / "run")
     assert first.interrupted and not trace.interrupted
     same_trace(trace, whole)

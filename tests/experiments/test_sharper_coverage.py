@@ -7,7 +7,6 @@ from experiments.research.problems import arms, random_problem
 
 RUNS = {
     "histories": 20,
-    "deep histories": 20,
     "stages": 20,
     "answers": 40,
     "revealed chance": 40,

@@ -1,12 +1,10 @@
 """The factored solver against OpenSpiel's, its checkpoints, and the files of its policies."""
 
 import dataclasses
-import os
 import pathlib
 import signal
 import subprocess
 import sys
-import time
 
 import numba
 import numpy as np
@@ -181,32 +179,51 @@ def command(folder, name, *more):
     ]
 
 
+# Runs the command, and kills it at its third checkpoint: after that was written, or when half of it is.
+KILLED = """
+import io, os, runpy, signal, sys
+import numpy as np
+
+def kill():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def savez(stream, **arrays):
+    global left
+    left -= 1
+    whole = io.BytesIO()
+    save(whole, **arrays)
+    if left == 0 and during:
+        stream.write(whole.getvalue()[: len(whole.getvalue()) // 2])
+        stream.flush()
+        kill()
+    stream.write(whole.getvalue())
+
+def replace(source, target):
+    move(source, target)
+    if left == 0:
+        kill()
+
+left, during, sys.argv = 3, sys.argv[1] == "during", sys.argv[1:]
+save, np.savez, move, os.replace = np.savez, savez, os.replace, replace
+runpy.run_module("experiments.solve_rbt", run_name="__main__")
+"""
+
+
 def test_survives_being_killed_between_and_during_checkpoints(tmp_path):
     subprocess.run(command(tmp_path, "whole"), cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-    checkpoint = tmp_path / "killed.npz"
     iterations = [0]
-    for during_write in (False, True, True, False):
-        process = subprocess.Popen(command(tmp_path, "killed", "--resume"), cwd=ROOT, stdout=subprocess.DEVNULL)
-        before = checkpoint.stat().st_mtime_ns if checkpoint.exists() else None
-        wait_until(lambda: checkpoint.exists() and checkpoint.stat().st_mtime_ns != before, process)
-        if during_write:
-            wait_until(lambda: any(tmp_path.glob(".killed.npz.*")), process)
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
-        assert process.returncode == -signal.SIGKILL, "the run was over before it could be killed"
-        with np.load(checkpoint) as stored:
+    for when in ("after", "during", "during", "after"):
+        flags = command(tmp_path, "killed", "--resume")[3:]
+        killed = subprocess.run([sys.executable, "-c", KILLED, when, *flags], cwd=ROOT, stdout=subprocess.DEVNULL)
+        assert killed.returncode == -signal.SIGKILL
+        half_written = [path.name for path in tmp_path.glob(".killed.npz.*") if "lock" not in path.name]
+        assert len(half_written) == (when == "during")
+        with np.load(tmp_path / "killed.npz") as stored:
             iterations.append(int(stored["iteration"]))
     subprocess.run(command(tmp_path, "killed", "--resume"), cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     assert (tmp_path / "killed.bin").read_bytes() == (tmp_path / "whole.bin").read_bytes()
-    assert iterations == sorted(set(iterations)), "every run continued from the checkpoint of the one before"
+    assert iterations == [0, 3, 5, 7, 10], "every run continued from the checkpoint of the one before"
     assert not list(tmp_path.glob(".killed.npz.*")), "what an interrupted write left behind is removed"
-
-
-def wait_until(condition, process):
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert process.poll() is None and time.monotonic() < deadline
-        time.sleep(0.0005)
 
 
 def test_an_existing_checkpoint_is_not_overwritten(tmp_path):

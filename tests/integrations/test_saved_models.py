@@ -1,6 +1,7 @@
 """From a saved model to a report in at most five lines, for each way in."""
 
 import pathlib
+import subprocess
 import sys
 import textwrap
 
@@ -92,6 +93,29 @@ def save_openspiel(kind):
     return {"make": make}
 
 
+def save_openspiel_ppo():
+    torch, ppo = pytest.importorskip("torch"), pytest.importorskip("open_spiel.python.pytorch.ppo")
+
+    def make(player):
+        return ppo.PPO((SIZE,), ACTIONS, 2, player_id=player, agent_fn=ppo.PPOAgent)
+
+    for player in (0, 1):
+        torch.save(make(player).state_dict(), f"ppo{player}.pt")
+    return {"make": make}
+
+
+def save_openspiel_policy_gradient():
+    pytest.importorskip("torch")
+    module = pytest.importorskip("open_spiel.python.pytorch.policy_gradient")
+
+    def make(player):
+        return module.PolicyGradient(player, SIZE, ACTIONS, hidden_layers_sizes=(8,))
+
+    for player in (0, 1):
+        make(player).save(".")
+    return {"make": make}
+
+
 def save_alphazero():
     pytest.importorskip("open_spiel.python.algorithms.alpha_zero.evaluator")
     from open_spiel.python.algorithms.alpha_zero import utils
@@ -106,10 +130,57 @@ def save_alphazero():
     return {"build": build, "game": KUHN}
 
 
+def save_pettingzoo():
+    torch, shimmy = pytest.importorskip("torch"), pytest.importorskip("shimmy.openspiel_compatibility")
+    game = shimmy.OpenSpielCompatibilityV0(game_name="kuhn_poker")
+    game.reset(seed=0)
+    network = torch.nn.Linear(game.observation_space(game.possible_agents[0]).shape[0], ACTIONS)
+    torch.jit.script(network).save("policy.pt")
+
+
 def save_program():
-    loop = "import json, sys\nfor line in sys.stdin:\n    print(json.loads(line)['legal_actions'][-1], flush=True)\n"
-    pathlib.Path("bot.py").write_text(loop, encoding="utf-8")
+    pathlib.Path("bot.py").write_text(textwrap.dedent(PROGRAM), encoding="utf-8")
     return {"python": sys.executable}
+
+
+def save_server():
+    pathlib.Path("server.py").write_text(textwrap.dedent(SERVER), encoding="utf-8")
+    return {"python": sys.executable, "subprocess": subprocess}
+
+
+def save_acpc():
+    pathlib.Path("player.py").write_text(textwrap.dedent(ACPC), encoding="utf-8")
+    return {"python": sys.executable}
+
+
+PROGRAM = """
+    import json, sys
+    for line in sys.stdin:
+        print(json.loads(line)["legal_actions"][-1], flush=True)
+    """
+SERVER = """
+    import http.server, json
+    class Server(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(str(asked["legal_actions"][-1]).encode())
+        def log_message(self, *arguments):
+            pass
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server)
+    print(server.server_port, flush=True)
+    server.serve_forever()
+    """
+ACPC = """
+    import socket, sys
+    lines = socket.create_connection((sys.argv[1], int(sys.argv[2]))).makefile("rw", newline="")
+    print("VERSION:2.0.0", end="\\r\\n", file=lines, flush=True)
+    for line in lines:
+        position, hand, betting = line.strip().split(":")[1:4]
+        if len(betting) % 2 == int(position) and betting not in ("cc", "rc", "crc", "rf", "crf"):
+            print(line.strip() + ":c", end="\\r\\n", file=lines, flush=True)
+    """
 
 
 SAVED = {  # who saves it, and the lines that a user writes
@@ -153,8 +224,28 @@ SAVED = {  # who saves it, and the lines that a user writes
         model.load_checkpoint(0)
         from open_spiel.python.algorithms.alpha_zero.evaluator import AlphaZeroEvaluator
         ts.exploit("kuhn", AlphaZeroEvaluator(game, model)).save_report("report.html")"""),
+    "openspiel_ppo": (save_openspiel_ppo, """
+        agents = [make(player) for player in (0, 1)]
+        for player, agent in enumerate(agents):
+            agent.load_state_dict(torch.load(f"ppo{player}.pt"))
+        ts.exploit("kuhn", agents).save_report("report.html")"""),
+    "openspiel_policy_gradient": (save_openspiel_policy_gradient, """
+        agents = [make(player) for player in (0, 1)]
+        for agent in agents:
+            agent.restore(".")
+        ts.exploit("kuhn", agents).save_report("report.html")"""),
+    "pettingzoo": (save_pettingzoo, """
+        ts.exploit("kuhn", "policy.pt").save_report("report.html")"""),
     "process": (save_program, """
         found = ts.exploit("kuhn", f"process:{python} bot.py", episodes=400)
+        found.save_report("report.html")"""),
+    "server": (save_server, """
+        server = subprocess.Popen([python, "server.py"], stdout=subprocess.PIPE, text=True)
+        address = f"http://127.0.0.1:{server.stdout.readline().strip()}/act"
+        ts.exploit("kuhn", address, episodes=400).save_report("report.html")
+        server.kill()"""),
+    "acpc": (save_acpc, """
+        found = ts.exploit("kuhn5", f"acpc:{python} player.py", episodes=400)
         found.save_report("report.html")"""),
 }  # fmt: skip
 

@@ -215,7 +215,10 @@ def test_too_slow_says_so():
     assert ts.build_infostate_tree("kuhn", 0, max_seconds=60.0).num_states == 6
 
 
-def test_a_game_that_one_descent_shows_to_be_far_too_large_is_refused_at_once():
-    with pytest.raises(ts.GameTooLargeError, match="random descent") as refused:
+def test_a_game_that_random_descents_show_to_be_far_too_large_is_refused_at_once():
+    with pytest.raises(ts.GameTooLargeError, match="random descents") as refused:
         ts.build_tree("go(board_size=9)", 0, policy_lib.UniformRandomPolicy(pyspiel.load_game("go(board_size=9)")))
+    assert refused.value.limit == "max_nodes" and refused.value.histories == 0
+    with pytest.raises(ts.GameTooLargeError) as refused:  # most of its paths are short
+        ts.build_infostate_tree("liars_dice(numdice=2)", 0)
     assert refused.value.limit == "max_nodes" and refused.value.histories == 0

@@ -76,7 +76,7 @@ def test_exploit_uses_worlds_if_the_support_is_small():
     """Tic-tac-toe has too many histories for this max_nodes, but few against an opponent with one answer."""
     game = ts.load_game("tic_tac_toe")
     opponent = LastAction(game, [0, 1])
-    found = ts.exploit(game, opponent, player=0, seconds=20, max_nodes=50_000, progress=False)
+    found = ts.exploit(game, opponent, player=0, seconds=200, max_nodes=50_000, progress=False)
     response = found.seats[0]
     expected = best_response_by_worlds(game, 0, opponent)
     assert response.lower == response.upper == response.exact_best == expected.value == 1.0

@@ -1,12 +1,19 @@
-"""Records what learners do, so that a later version can be compared with it.
+"""Records what learners and exploit compute, so that a later version can be compared with it.
 
   python -m tests.recorded.record > tests/recorded/runs.json
 
-The file in this folder was written by the version before the restructuring into layers. It uses the public interface
-only, so the same script runs with both. tests/evaluation/test_recorded_runs.py repeats the runs and compares.
+The runs of learners were recorded by the version before the restructuring into layers. The script uses only the public
+interface, so it runs with both versions. If a change is meant to change the results of exploit, record them again:
+
+  python -m tests.recorded.record --exploit
+
+tests/evaluation/test_recorded_runs.py and tests/exploit/test_recorded_runs.py repeat the runs and compare.
 """
 
 import json
+import pathlib
+import random
+import sys
 
 import tmdp_spiel as ts
 
@@ -52,6 +59,36 @@ def stop(mdp, learner: str, seed: int) -> dict:
     return {"episodes": int(result.episodes), "gap": float(result.gap)}
 
 
+class RandomBot:
+    """A black box with its own random numbers: it raises half of the time."""
+
+    def __init__(self, seed: int):
+        self._random = random.Random(seed)
+
+    def step(self, state):
+        legal = state.legal_actions()
+        return legal[-1] if self._random.random() < 0.5 else legal[0]
+
+
+EXPLOITED = {
+    "kuhn, uniform": ("kuhn", "uniform", {"episodes": 5_000}),
+    "kuhn, uniform, to a width": ("kuhn", "uniform", {"target_width": 0.5}),
+    "leduc, uniform": ("leduc", "uniform", {"episodes": 5_000}),
+    "leduc, exactly": ("leduc", "uniform", {}),
+    "kuhn, a bot": ("kuhn", RandomBot, {"episodes": 5_000}),
+    "kuhn, a bot as a function of its state": ("kuhn", RandomBot, {"episodes": 5_000, "memoryless": True}),
+    "leduc, a bot": ("leduc", RandomBot, {"episodes": 5_000}),
+    "connect_four on a growing tree": ("connect_four", "uniform", {"episodes": 300, "player": 0, "max_nodes": 1_000}),
+}
+
+
+def exploited(name: str) -> list[list[float]]:
+    """The certified numbers of exploit: lower and upper bound, mean, number of episodes, for each player."""
+    game, opponent, options = EXPLOITED[name]
+    found = ts.exploit(game, opponent, seed=1, progress=False, **options)
+    return [[each.lower, each.upper, each.mean, each.episodes] for each in found.seats.values()]
+
+
 def record() -> dict:
     """All runs, by problem, learner and seed."""
     runs, stops = {}, {}
@@ -64,8 +101,14 @@ def record() -> dict:
     for learner in STOPPING:
         for seed in (0, 1):
             stops[f"{learner} {seed}"] = stop(mdp, learner, seed)
-    return {"runs": runs, "stops": stops}
+    return {"runs": runs, "stops": stops, "exploited": {name: exploited(name) for name in EXPLOITED}}
 
 
 if __name__ == "__main__":
-    print(json.dumps(record(), indent=1))
+    if "--exploit" in sys.argv:
+        path = pathlib.Path(__file__).with_name("runs.json")
+        stored = json.loads(path.read_text())
+        stored["exploited"] = {name: exploited(name) for name in EXPLOITED}
+        path.write_text(json.dumps(stored, indent=1) + "\n")
+    else:
+        print(json.dumps(record(), indent=1))

@@ -110,7 +110,6 @@ def test_every_variant_converges_and_resumes_identically(variant):
     assert found.exploitability < 1e-3
     assert found.values[0] == pytest.approx(-1 / 18, abs=1e-3)
     np.testing.assert_array_equal(resumed.average_policy(0), solver.average_policy(0))
-    np.testing.assert_array_equal(resumed.current_reach(1), solver.current_reach(1))
 
 
 @pytest.mark.parametrize("variant", list(VARIANTS))

@@ -1,8 +1,9 @@
 """Asks the others at their information states, and bounds the value of the best response from both sides.
 
-For others that are functions of their information states and may be asked (docs/lab/theory_sharper.md, section 9). In
-stages: a stage settles how often each state is to be asked, from all answers before; then its answers are bet on, as
-bounds/answer_values has it. Stages multiply, so the bounds hold after each of them.
+This is for opponents that are functions of their information states and can be queried (docs/lab/theory_sharper.md,
+section 9). It works in stages. At the beginning of a stage, all answers so far determine how often each state will be
+asked. At its end, bets are placed on its answers (bounds/answer_values). The capitals of the stages multiply, so the
+bounds hold after each of them.
 """
 
 from __future__ import annotations
@@ -37,13 +38,13 @@ TINY = 1e-12
 class BettingOnAnswers(Learner):
     """Bounds the value of the best response from both sides after every stage of questions; never stops by itself.
 
-    `episodes` counts answers. questions() says how often each state of the others is still to be asked in this stage,
-    and learn_answers() takes the numbers of the answers, in any order. What is given to plan() and recommend() is the
-    player's own plan, as of every learner.
+    `episodes` counts answers. questions() returns how often each state of the others must still be asked in this stage.
+    learn_answers() takes the answers, in any order. As for every learner, plan() and recommend() return plans of the
+    player.
 
     rules: all histories of the game, for the player.
-    planned: the answers after which the bounds are to be narrowest; None if that is not known. delta: of both bounds
-    together, shared out equally.
+    planned: the number of answers after which the bounds should be narrowest; None if unknown.
+    delta: of both bounds together, divided equally.
     """
 
     def __init__(self, rules: HistoryTree, *, planned: int | None = None, delta: float = 0.05, seed: int = 0):
@@ -63,11 +64,11 @@ class BettingOnAnswers(Learner):
         self._design()
 
     def questions(self) -> np.ndarray:
-        """How often each state of the others is still to be asked in this stage."""
+        """How often each state of the others must still be asked in this stage."""
         return self._asked - self._by_state(self._given).astype(np.int64)
 
     def expect(self, answers: float) -> None:
-        """Says about how many answers there will be in all, where that was not planned; stakes are set for it."""
+        """Sets the expected total number of answers, if none was planned; the stakes are chosen for it."""
         self._expected = float(answers)
 
     def learn_answers(self, answers: np.ndarray) -> None:
@@ -133,11 +134,11 @@ class BettingOnAnswers(Learner):
         return self._plan.copy()
 
     def recommend(self) -> np.ndarray:
-        """The mixture of the answers so far in proportion to their stakes, which the lower bound is about."""
+        """The mixture of the answers so far, weighted by their stakes. The lower bound holds for it."""
         return mixture(self.tree.links, self._mixture, 0.0, self._plan)
 
     def upper_bound(self, delta: float | None = None) -> float:
-        """What no policy is worth more than, with probability 1 - delta after all stages; by default half of delta."""
+        """An upper bound on all policies: with probability 1 - delta after all stages; by default half of delta."""
         needed = -math.log(self.delta / 2 if delta is None else validation.probability("delta", delta))
         stakes = self._numbers[STAKES]
         if stakes <= 0.0:
@@ -145,13 +146,13 @@ class BettingOnAnswers(Learner):
         return float(min((largest_total(self.tree.links, self._totals) + needed) / stakes, 1.0))
 
     def lower_bound(self, delta: float | None = None) -> float:
-        """What recommend() is worth at least, with probability 1 - delta after all stages; delta as for upper_bound."""
+        """A lower bound on the value of recommend(), with probability 1 - delta after all stages; see upper_bound."""
         needed = -math.log(self.delta / 2 if delta is None else validation.probability("delta", delta))
         stakes = self._numbers[STAKES]
         return float(max((self._numbers[LOWER_TOTAL] - needed) / stakes, 0.0)) if stakes > 0.0 else 0.0
 
     def foreseen_upper_bound(self, delta: float, factor: float) -> float:
-        """An estimate of upper_bound(delta) after `factor` times the answers, if they go as those so far."""
+        """An estimate of upper_bound(delta) after `factor` times the answers, if these are like those so far."""
         return self.upper_bound(validation.probability("delta", delta) ** (1.0 / factor))
 
     def _update(self, ended_on, value):

@@ -1,16 +1,16 @@
-"""Identification by bets on differences of policies: an epsilon-best response in few episodes, certified.
+"""Identifies an epsilon-best response from few episodes, certified by bets on differences of policies.
 
 The certificate is in bounds/differences; docs/theory.md, section 11, has the proof. It holds for any exploration,
-answer, baseline and stake that are set before an episode. Here they are reset at *looks*, whenever the episodes have
-grown by a few percent, from what was seen so far:
+answer, baseline and stake that are fixed before an episode. Here they are computed again from the data at *looks*,
+whenever the number of episodes has grown by a few percent:
 
-    the answer      plays each action by how far, in standard errors, it is behind the best one;
-    the baseline    is the empirical value if the answer is followed, raised where a return could cost too much;
+    the answer      plays each action with a probability that falls with its distance from the best, in standard errors;
+    the baseline    is the empirical value of following the answer, raised where a return could cost too much;
     the exploration minimises the variance of the differences to the rivals that lag behind, in one pass, mixed with a
                     plan that reaches every ending as often as can be;
     the stake       makes the capital of the poorest rival grow fastest, as far as can be foreseen.
 
-What is recommended is the mixture of the answers so far, each in proportion to its stakes.
+The recommendation is the mixture of the answers so far, weighted by their stakes.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ class BettingOnDifferences(BettingLearner):
     """PAC identification: stops with a policy that is worth at least V* - epsilon with probability at least 1 - delta.
 
     epsilon is on the [0, 1] scale of returns. The policy is a mixed plan. Rivals are refuted by their difference to it,
-    so nothing is paid for the number of policies; where the tree knows the returns to lie in a narrow range, larger
-    stakes are allowed.
+    so the bound does not depend on the number of policies. Where the rules restrict the returns to a narrow range,
+    larger stakes are allowed.
     """
 
     def __init__(self, tree: InfostateTree, *, epsilon: float = 0.05, delta: float = 0.05, seed: int = 0):
@@ -100,11 +100,11 @@ class BettingOnDifferences(BettingLearner):
         _redesign(tree.links, self._memory)
 
     def answer(self) -> np.ndarray:
-        """The answer of the moment, a mixed plan: one of those that recommend() mixes."""
+        """The current answer, a mixed plan: one of those that recommend() mixes."""
         return self._memory.bet.hat.copy()
 
     def recommend(self) -> np.ndarray:
-        """The mixture of the answers so far in proportion to their stakes, which the certificate is about."""
+        """The mixture of the answers so far, weighted by their stakes. The certificate holds for it."""
         memory = self._memory
         weight = memory.bet.stake[0] * (memory.seen.progress[EPISODES] - memory.seen.progress[LAST_LOOK])
         return mixture(self.tree.links, memory.seen.answers, weight, memory.bet.hat)
@@ -141,9 +141,9 @@ class BettingOnDifferences(BettingLearner):
         return played, total
 
     def _look(self) -> None:
-        """Stops if every rival is refuted, else sets everything for the episodes until the next look.
+        """Stops if every rival is refuted; otherwise prepares the episodes until the next look.
 
-        From here and not from compiled code, into which all of it would be compiled once more.
+        This is called from Python, because compiled code would contain another copy of all of it.
         """
         _look(self.tree.links, self._memory)
         if not self.stopped:
@@ -152,16 +152,16 @@ class BettingOnDifferences(BettingLearner):
 
 @numba.njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _foresee(log_capital, gains, moments, ahead, stake, costs):
-    """Sets costs to ln capital + ahead (lambda gain - lambda^2 / 2 moment): what bets are expected to have come to."""
+    """Sets costs to ln capital + ahead (lambda gain - lambda^2 / 2 moment): the expected outcome of the bets."""
     for j in range(len(costs)):
         costs[j] = log_capital[j] + ahead * stake * (gains[j] - 0.5 * stake * moments[j])
 
 
 @numba.njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _best_stake(links, log_capital, gains, moments, ahead, largest):
-    """The stake with which the poorest rival is expected to have most, `ahead` episodes from now, and how much.
+    """The stake that maximises the smallest capital of a rival expected in `ahead` episodes, and that capital.
 
-    It is a concave function of the stake; tried from the largest downwards.
+    The capital is a concave function of the stake, so stakes are tried from the largest downwards.
     """
     costs = np.empty(len(log_capital))
     best, stake, most = largest, largest, -np.inf

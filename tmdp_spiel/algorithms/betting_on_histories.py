@@ -1,9 +1,9 @@
-"""BettingOnValues where the rules are enumerated, and everything that happened in an episode is known at its end.
+"""BettingOnValues for enumerated rules, if everything that happened in an episode is known at its end.
 
 The certificate is in bounds/history_values; docs/lab/theory_sharper.md, section 8, has the proof. Answer, exploration
-and stakes are chosen as BettingOnValues chooses them. What they are chosen by, and the baselines, come from a model:
-the chances of the rules, and how the others answered so far, at their information states and, as visits grow, at each
-history. A wrong model costs width, never soundness: nothing that is certified depends on it.
+and stakes are chosen as in BettingOnValues, but from a model, which also gives the baselines. The model consists of the
+chances of the rules and of the answers of the others so far: at their information states and, with more visits, at each
+history. A wrong model makes the bounds wider, but not wrong.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _Model = collections.namedtuple("_Model", ["reach", "answers", "spread"])
 class BettingOnHistories(BettingOnValues):
     """Bounds the value of the best response from both sides at all times; never stops by itself.
 
-    As BettingOnValues, but it learns from what everybody did: learn_actions() in the place of learn().
+    As BettingOnValues, but it learns from the actions of all players: call learn_actions() instead of learn().
 
     rules: all histories of the game, for the player.
     """
@@ -102,7 +102,7 @@ class BettingOnHistories(BettingOnValues):
         _redesign(tree.links, rules.histories, self._memory)
 
     def learn_actions(self, actions: Sequence[int]) -> None:
-        """Updates on an episode of plan(), given by the game's actions of everybody, chance included."""
+        """Updates on an episode of plan(), given by the actions of all players and of chance."""
         nodes = self.rules.nodes_of(actions)
         self._memory.nodes[: len(nodes)] = nodes
         observe(self.tree.links, self.rules.histories, self._memory, len(nodes))
@@ -117,7 +117,7 @@ class BettingOnHistories(BettingOnValues):
 
 @numba.njit(cache=True)
 def _answers(histories, visits):
-    """How the others answer, by history: the shares at their state, and with more visits those at the history."""
+    """The estimated answers of the others, by history: those at the state and, with more visits, at the history."""
     first, answers = histories.first_answer, np.empty(len(visits))
     shares = np.zeros(first[-1])
     for h in range(len(visits)):

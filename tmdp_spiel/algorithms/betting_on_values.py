@@ -1,10 +1,10 @@
-"""An interval around the best response's value at all times, from every episode, by bets on the values of all policies.
+"""Bounds the value of the best response from both sides at all times, by bets on the values of all policies.
 
 The certificate is in bounds/policy_values; docs/lab/theory_sharper.md, section 4, has the proof. It holds for any
-exploration, answer, baselines and stakes that are set before an episode. Here they are set again at *looks*, when the
-episodes have grown by a few percent, from what was seen so far, as BettingOnDifferences does:
+exploration, answer, baselines and stakes that are fixed before an episode. As in BettingOnDifferences, they are
+computed again from the data at *looks*, whenever the number of episodes has grown by a few percent:
 
-    the answer      plays each action by how far, in standard errors, it is behind the best one;
+    the answer      plays each action with a probability that falls with its distance from the best, in standard errors;
     the exploration minimises the variance of the estimates of the policies that still hold the bound up, mixed with the
                     answer, whose value is bounded from below, and with a plan that reaches every ending;
     the baselines   are empirical values, raised where a return could move an estimate too far;
@@ -78,12 +78,12 @@ ValueMemory = collections.namedtuple("ValueMemory", ["bet", "totals", "seen", "r
 class BettingOnValues(BettingLearner):
     """Bounds the value of the best response from both sides at all times; never stops by itself.
 
-    lower_bound() and upper_bound() hold together, after all episodes at once, with probability at least 1 - delta, on
-    the [0, 1] scale. The lower one is of recommend(), a mixed plan.
+    With probability at least 1 - delta, lower_bound() and upper_bound() hold together after every episode, on the [0,
+    1] scale. The lower bound is on the value of recommend(), a mixed plan.
 
-    planned: the episodes after which the bounds are to be narrowest; None if that is not known: then the bounds are for
-    all times from when they begin to say something. delta: shared out
-    equally between the two sides.
+    planned: the number of episodes after which the bounds should be narrowest. None if unknown; then the stakes are
+        chosen for all times from the one at which the bounds become informative.
+    delta: divided equally between the two sides.
     """
 
     def __init__(self, tree: InfostateTree, *, planned: int | None = None, delta: float = 0.05, seed: int = 0):
@@ -104,19 +104,19 @@ class BettingOnValues(BettingLearner):
         _redesign(tree.links, self._memory)
 
     def answer(self) -> np.ndarray:
-        """The answer of the moment, a mixed plan: one of those that recommend() mixes."""
+        """The current answer, a mixed plan: one of those that recommend() mixes."""
         return self._memory.bet.answer.copy()
 
     def recommend(self) -> np.ndarray:
-        """The mixture of the answers so far in proportion to their stakes, which the lower bound is about."""
+        """The mixture of the answers so far, weighted by their stakes. The lower bound holds for it."""
         memory = self._memory
         weight = memory.bet.stakes[LOWER] * (memory.seen.progress[EPISODES] - memory.seen.progress[LAST_LOOK])
         return mixture(self.tree.links, memory.seen.answers, weight, memory.bet.answer)
 
     def upper_bound(self, delta: float | None = None) -> float:
-        """What no policy is worth more than, with probability 1 - delta after all episodes at once.
+        """An upper bound on the value of every policy, with probability 1 - delta at all times.
 
-        delta: half of the learner's if not given; the stakes are set for that.
+        delta: half of the learner's delta if not given. The stakes are chosen for that.
         """
         needed = self._memory.needed if delta is None else -math.log(validation.probability("delta", delta))
         stakes = self._memory.seen.numbers[UPPER_STAKES]
@@ -125,15 +125,15 @@ class BettingOnValues(BettingLearner):
         return float(min((largest_total(self.tree.links, self._memory.totals) + needed) / stakes, 1.0))
 
     def foreseen_upper_bound(self, delta: float, factor: float) -> float:
-        """An estimate of upper_bound(delta) after `factor` times the episodes, if they go as those so far.
+        """An estimate of upper_bound(delta) after `factor` times the episodes, if these are like those so far.
 
-        Later stakes are better, so it is rather too large.
+        Later stakes are better, so the estimate tends to be too large.
         """
         needed = -math.log(validation.probability("delta", delta)) / validation.positive("factor", factor)
         return self.upper_bound(math.exp(-needed))
 
     def lower_bound(self, delta: float | None = None) -> float:
-        """What recommend() is worth at least, with probability 1 - delta at all times; delta as for upper_bound."""
+        """A lower bound on the value of recommend(), with probability 1 - delta at all times; see upper_bound."""
         needed = self._memory.needed if delta is None else -math.log(validation.probability("delta", delta))
         numbers = self._memory.seen.numbers
         if numbers[LOWER_STAKES] <= 0.0:
@@ -150,14 +150,14 @@ class BettingOnValues(BettingLearner):
         _observe(self.tree.links, self._memory, length, value)
 
     def observe_failed(self, ended_on: int) -> None:
-        """Updates on an episode of plan() that was cut short after a sequence: as the worst that it could have been."""
+        """Updates on an episode of plan() that failed after a sequence; it counts as the worst possible outcome."""
         self.observe_round([(ended_on, None)])
 
     def observe_round(self, episodes: Sequence[tuple[int, float | None]]) -> None:
-        """Updates on episodes that were all played by plan() as it is now, so that one design is settled for all.
+        """Updates on several episodes that were all played by the current plan().
 
         Args:
-            episodes: the sequence that each ended on and its return; None for one that was cut short after it.
+            episodes: the sequence on which each ended and its return; None for one that failed after it.
         """
         links, memory, due = self.tree.links, self._memory, False
         for ended_on, value in episodes:
@@ -179,7 +179,7 @@ class BettingOnValues(BettingLearner):
 
 
 def foreseen_interval_episodes(tree: InfostateTree, delta: float) -> float:
-    """About how many episodes it takes until the bounds of BettingOnValues say something."""
+    """About how many episodes the bounds of BettingOnValues need to become informative."""
     return foreseen_episodes(max_cover(tree.links)[1], SAYS_SOMETHING, delta / 2)
 
 
@@ -328,7 +328,7 @@ def _look(links, memory):
 
 @numba.njit(cache=True)
 def _observe(links, memory, length, value):
-    """Settles the bets of an episode and counts it; whether it brought a look, after which all is designed again."""
+    """Settles the bets of an episode and counts it; returns whether this was followed by a look."""
     if not _settle(links, memory, length, value):
         return False
     _look(links, memory)

@@ -1,14 +1,15 @@
-"""Optimism with certified bounds: on the best values, from above, at all times; and a learner that plays by them.
+"""Upper bounds on the best values, certified at all times, and a learner that plays greedily with respect to them.
 
 UCRL on the tree (Auer, Jaksch and Ortner, NeurIPS 2008) with bounds by betting (Waudby-Smith and Ramdas, JRSS B, 2024);
-proven in docs/theory.md, section 8. For a sequence j let X be what follows it: the return if the episode ends, V*(c) if
-it continues to state c. The mean of X is Q*(j). Whoever doubts that it is as high as m, and stakes the fraction f, has
-after n visits the capital
+proven in docs/theory.md, section 8. For a sequence j, let X be the return if the episode ends on it, and V*(c) if it
+continues to state c. The mean of X is Q*(j). A gambler who bets that the mean is below m, with a fraction f of the
+capital, has after n visits the capital
 
     K(m) = product over the visits of 1 + f (m - X) / (1 - m).
 
-At m = Q*(j) it is a martingale, and ever reaches 1 / delta with probability at most delta. K grows with m and falls
-with X, so upper bounds in the place of V*(c) only make it smaller: the least m that they refute is above Q*(j).
+At m = Q*(j) it is a martingale, so it reaches 1 / delta with probability at most delta. K increases with m and
+decreases with X, so upper bounds in place of V*(c) can only make it smaller. Therefore the smallest m that they refute
+is above Q*(j).
 """
 
 from __future__ import annotations
@@ -28,9 +29,11 @@ from tmdp_spiel.algorithms.empirical_model import (
     state_visits,
 )
 from tmdp_spiel.algorithms.path_learner import compiled_loop
+from tmdp_spiel.bounds.sequence_values import upper_values
 from tmdp_spiel.core import validation
 from tmdp_spiel.core.jit import kernel, tree_pass
 from tmdp_spiel.trees import traversal
+from tmdp_spiel.trees.infostate_tree import InfostateTree
 from tmdp_spiel.trees.lazy_tree import LazyTree
 
 _STAKES = 14  # f = 0.9, 0.45, ...: one is near the best for every variance and up to 10^9 visits
@@ -38,6 +41,7 @@ _LARGEST_STAKE = 0.9
 _GROWTH = 1.02  # a bound is recomputed when its visits have grown by this factor
 # The part of its distance from the mean by which a bound may be larger than the least: one to play by, one to certify
 _PLAYED, _CERTIFIED = 2.0**-9, 2.0**-26
+_MOST_SHARED_BY_POLICY = 50_000  # sequences; on larger trees that would take too long
 
 # confidence, left: see below;  refreshed: int32[J + 1], visits at the last refresh;
 # means: float64[J + 1], the mean of what followed each sequence if the best is done afterwards, 0 if nothing is known;
@@ -68,14 +72,16 @@ Left = collections.namedtuple("Left", ["number", "returns", "squares"])
 class BettingUCRL(OptimisticLearner):
     """Plays the largest upper bound at every state, recommends the empirically best plan.
 
-    delta: the chance that any of the bounds is ever wrong. `upper_bound` certifies at any other delta. On a lazy tree,
-    what was never visited counts as 1, and delta is spread over the sequences in the order of their appearance.
+    delta: the probability that any of the bounds is ever wrong; `upper_bound` also takes another delta. On a lazy tree,
+        states that were never visited count as 1, and delta is divided among the sequences in the order in which they
+        were added.
     """
 
-    def __init__(self, tree, *, delta: float = 0.05, seed: int = 0):
+    def __init__(self, tree: InfostateTree, *, delta: float = 0.05, seed: int = 0):
         super().__init__(tree, seed, lower=False)
         self.delta = validation.probability("delta", delta)
         self._grows = isinstance(tree, LazyTree)
+        self._shares_by_policy = not self._grows and tree.num_sequences <= _MOST_SHARED_BY_POLICY
         most_children = tree.capacity.children + 1
         could_leave = tree.capacity.with_root if self._grows else 0
         self._memory = BettingUCRLMemory(
@@ -98,30 +104,37 @@ class BettingUCRL(OptimisticLearner):
         return Confidence(math.log((self.tree.num_sequences + 1) / delta), False)
 
     def _update_left(self, ended_on, value):
-        """What lies outside the tree may be worth the most there is, so in the bounds it counts as 1."""
+        """The value outside the tree may be the largest possible, so it counts as 1 in the bounds."""
         left = self._memory.left
         left.number[ended_on] += 1
         left.returns[ended_on] += value
         left.squares[ended_on] += value * value
         self._update(ended_on, value)
 
-    def observe_failed(self, ended_on, left=False):
-        """What is not known counts as the largest return, so that the bounds hold whatever it was."""
+    def observe_failed(self, ended_on: int, left: bool = False) -> None:
+        """The unknown return counts as the largest one, so that the bounds hold whatever it would have been."""
         self.observe(ended_on, 1.0, left)
 
     def upper_bound(self, delta: float) -> float:
-        """What no policy is worth more than, in [0, 1], with probability 1 - delta after all episodes at once."""
+        """An upper bound on the value of every policy, in [0, 1]; with probability 1 - delta, it holds at all times."""
+        if self._shares_by_policy:
+            model = self._model
+            return float(upper_values(self.tree, model.visits, model.returns, model.squares, delta)[-1])
         confidence = self._confidence(validation.probability("delta", delta))
         apart = self._memory._replace(upper=np.ones_like(self._memory.upper), confidence=confidence)
         _bound_all(self.tree.links, apart)
         return float(apart.upper[self.tree.root])
 
     def foreseen_upper_bound(self, delta: float, factor: float) -> float:
-        """An estimate of upper_bound(delta) after `factor` times the episodes, if they go as those so far.
+        """An estimate of upper_bound(delta) after `factor` times the episodes, if these are like those so far.
 
         Capitals would be raised to that power, which is as if ln(1 / delta) were divided by it. Sequences that were
         never visited count as 1, as they do now.
         """
+        if self._shares_by_policy:
+            model = self._model
+            found = upper_values(self.tree, model.visits, model.returns, model.squares, delta, foreseen=factor)
+            return float(found[-1])
         confidence = self._confidence(validation.probability("delta", delta))
         confidence = confidence._replace(logarithm=confidence.logarithm / validation.positive("factor", factor))
         apart = self._memory._replace(upper=np.ones_like(self._memory.upper), confidence=confidence)
@@ -129,7 +142,7 @@ class BettingUCRL(OptimisticLearner):
         return float(apart.upper[self.tree.root])
 
     def estimate(self) -> float:
-        """The empirical value of the empirically best plan, in [0, 1]. As the best of many, it errs upwards."""
+        """The empirical value of the empirically best plan, in [0, 1]; usually too large, as the best of many."""
         return float(self._memory.means[self.tree.root])
 
     def _recommend_at(self, states):
@@ -200,8 +213,8 @@ def _refutes(memory, children, ended, total, squares, needed, mean, at):
 def _bound(links, memory, sequence, above, precision):
     """The least mean found to be refuted at the sequence's share of delta, by a stake at 1 / _STAKES of it.
 
-    above: what was refuted before, or 1. What is returned is refuted, or `above`; it is larger than the least refuted
-    mean by at most that part of its distance from the empirical mean.
+    above: what was refuted before, or 1. The result is a refuted mean, or `above`. It exceeds the least refuted mean by
+    at most that fraction of its distance from the empirical mean.
     """
     model, upper = memory.model, memory.upper
     ended, followers = np.int64(model.visits[sequence]), 0
@@ -256,7 +269,7 @@ def _bound_all(links, memory):
 
 @kernel
 def _refresh(links, memory, sequence):
-    """Bounds of all times hold together, so the smallest so far is one too."""
+    """The bounds of all times hold together, so the smallest one so far is also a bound."""
     visits = memory.model.visits[sequence]
     memory.means[sequence] = empirical_mean(links, memory.model, memory.means, sequence)
     if visits >= _GROWTH * memory.refreshed[sequence]:

@@ -1,4 +1,4 @@
-"""The learners to start with: for little regret, and for a certified best response."""
+"""The recommended learners: one for low regret, and one for a certified best response."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def certified_learner(
     Args:
         tree: what the learner may know of the game, `mdp.tree`.
         epsilon: how far from the best the policy may be, on the [0, 1] scale of returns.
-        delta: the probability with which it may be further.
+        delta: the probability with which the distance may be larger.
         seed: of the learner.
 
     Returns:
@@ -35,7 +35,7 @@ def certified_learner(
 
 
 def default_learner(tree: InfostateTree, *, seed: int = 0) -> ThompsonTree:
-    """The learner to use where nothing is known of the game: little regret, whatever the size of the tree.
+    """The learner to use if nothing is known about the game: it has low regret on trees of any size.
 
     Args:
         tree: what the learner may know of the game, `mdp.tree`.

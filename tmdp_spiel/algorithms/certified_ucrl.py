@@ -1,14 +1,15 @@
-"""Identification on large trees: optimism until an answer that was frozen and measured is close to the upper bound.
+"""Identifies an epsilon-best response on large trees, by freezing the best plan and measuring it.
 
-BettingUCRL bounds from above what any response is worth, sequence by sequence. Once its bound is near the empirical
-value of the best plan, that plan is frozen and played for a number of episodes that was fixed before. They bound its
-value from below; the model learns from them as from all others. Proven in docs/theory.md, section 12.
+BettingUCRL computes an upper bound on the value of every response. Once this bound is near the empirical value of the
+best plan, that plan is frozen and played for a number of episodes that is fixed in advance. These episodes give a lower
+bound on its value, and the model also learns from them. The proof is in docs/theory.md, section 12.
 """
 
 from __future__ import annotations
 
 import collections
 import math
+import typing
 
 import numba
 import numpy as np
@@ -19,9 +20,9 @@ from tmdp_spiel.algorithms.path_learner import plan_values, rescore_plan
 from tmdp_spiel.core import validation
 from tmdp_spiel.core.jit import kernel, tree_pass
 from tmdp_spiel.trees import traversal
-from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE
+from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, InfostateTree
 from tmdp_spiel.trees.traversal import follow_plan
-from tmdp_spiel.trees.tree_mdp import deterministic_value
+from tmdp_spiel.trees.tree_mdp import TreeMDP, deterministic_value
 
 _UPPER_SHARE = 0.9  # of delta, for the upper bound
 _STAKES = 14
@@ -42,13 +43,13 @@ Measured = collections.namedtuple("Measured", ["frozen", "answer", "progress", "
 class CertifiedUCRL(BettingUCRL):
     """PAC identification: stops with a policy that is worth at least V* - epsilon with probability at least 1 - delta.
 
-    epsilon is on the [0, 1] scale of returns. For trees of millions of states; on small ones BettingOnDifferences stops
-    far sooner.
+    epsilon is on the [0, 1] scale of returns. This learner is for trees of millions of states. On small trees,
+    BettingOnDifferences stops much earlier.
     """
 
     grows = False
 
-    def __init__(self, tree, *, epsilon: float = 0.05, delta: float = 0.05, seed: int = 0):
+    def __init__(self, tree: InfostateTree, *, epsilon: float = 0.05, delta: float = 0.05, seed: int = 0):
         delta = validation.probability("delta", delta)
         super().__init__(tree, delta=_UPPER_SHARE * delta, seed=seed)
         self.epsilon, self.delta = validation.probability("epsilon", epsilon), delta
@@ -73,7 +74,7 @@ class CertifiedUCRL(BettingUCRL):
 
     @property
     def width(self) -> float:
-        """The certified upper bound on all responses less the certified lower bound on the answer; epsilon stops."""
+        """The certified upper bound on all responses minus the lower bound on the answer; it stops at epsilon."""
         return float(self._upper[self.tree.root] - self._measured.numbers[LOWER])
 
     @property
@@ -90,7 +91,7 @@ class CertifiedUCRL(BettingUCRL):
             return self._measured.answer[states]
         return super()._recommend_at(states)
 
-    def init_values(self, mdp):
+    def init_values(self, mdp: TreeMDP) -> typing.Any:
         """V(s) of the optimistic plan, and V of the frozen one."""
         links = self.tree.links
         frozen = deterministic_value(links, mdp.chances, self._measured.frozen)
@@ -113,7 +114,7 @@ def _log_needed(attempt, delta):
 
 @kernel
 def _measuring_episodes(attempt, episodes, epsilon, delta):
-    """How long the attempt-th answer is measured: until a coin's mean is known to within a quarter of epsilon."""
+    """For how many episodes an answer is measured: enough to know a coin's mean to within a quarter of epsilon."""
     return max(_LEAST_SHARE * episodes, 8.0 * _log_needed(attempt, delta) / epsilon**2)
 
 
@@ -155,7 +156,7 @@ def _freeze(links, memory, frozen):
 
 @tree_pass
 def _step(links, memory, measured, length, value):
-    """Updates on an episode; whether another plan was frozen after it."""
+    """Updates on an episode; returns whether another plan was frozen after it."""
     progress, numbers = measured.progress, measured.numbers
     if progress[STOPPED]:
         return False

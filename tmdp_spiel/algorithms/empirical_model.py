@@ -1,4 +1,4 @@
-"""What model-based learners share: how often each sequence was followed by what, and bounds on the best value below it.
+"""Shared code of model-based learners: transition counts, and bounds on the best value below each sequence.
 
 Only what an episode visits is counted, so only the bounds on its path change.
 """
@@ -14,7 +14,7 @@ from tmdp_spiel.algorithms.path_learner import DeterministicLearner
 from tmdp_spiel.core import hash_rng
 from tmdp_spiel.core.jit import kernel
 from tmdp_spiel.trees import traversal
-from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE
+from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, InfostateTree
 
 # One entry per sequence and one for the root. visits: int32, episodes through it;  returns, squares: float64, sums of
 # the returns of the episodes that ended on it, and of their squares. A state's visits are the sum over its sequences.
@@ -30,17 +30,17 @@ def new_model(tree) -> Model:
 class OptimisticLearner(DeterministicLearner):
     """Keeps a model and, per sequence, an upper and a lower bound on the best value below it, on the [0, 1] scale.
 
-    The bounds of the root stay at 1 and 0 if a learner never stops. lower: whether it has a use for lower bounds.
+    If a learner never stops, the bounds of the root stay at 1 and 0. lower: whether it needs lower bounds.
     """
 
-    def __init__(self, tree, seed, lower: bool = True):
+    def __init__(self, tree: InfostateTree, seed, lower: bool = True):
         super().__init__(tree, seed)
         self._model = new_model(tree)
         self._upper = np.ones(tree.capacity.with_root)
         self._lower = np.zeros(tree.capacity.with_root if lower else 0)
 
     def _recommend_at(self, states):
-        """The plan that it plays, for regret minimisers."""
+        """The plan that is played; for learners that minimise regret."""
         return self._plan[states]
 
     @property

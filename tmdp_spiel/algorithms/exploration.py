@@ -1,7 +1,7 @@
-"""What learners share that bet on estimates of policies: an answer from what was seen, and plans that explore.
+"""Shared code of the learners that bet on estimates of policies: the answer, and plans that explore.
 
-The bets hold for any of these. docs/theory.md, section 11, "What is chosen freely", says what makes a choice good; the
-numbers in brackets are those of its consequences.
+The bets are valid for any choice of these. docs/theory.md, section 11, "What is chosen freely", explains what makes a
+choice good; the numbers in brackets refer to it.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class BettingLearner(Learner):
         """The exploration, a mixed plan."""
         return self._memory.bet.mu.copy()
 
-    def init_values(self, mdp):
+    def init_values(self, mdp: TreeMDP) -> typing.Any:
         """V of the exploration, alone in an array."""
         return np.array([mixed_value(self.tree.links, mdp.chances, self._memory.bet.mu)])
 
@@ -121,7 +121,7 @@ def new_seen(tree: InfostateTree, cover: np.ndarray) -> Seen:
 
 
 def foreseen_episodes(width: float, epsilon: float, delta: float) -> float:
-    """About how many episodes it takes, from what was measured; width: 1 / the largest least reach of an ending."""
+    """About how many episodes are needed, fitted to measurements; width: 1 / the largest least reach of an ending."""
     return 0.3 * width * math.log(1.0 / delta) / epsilon**2
 
 
@@ -150,8 +150,8 @@ def max_cover(links):
 def _observed(links, seen, value, error, j, overall, spread):
     """Mean and variance of what follows a sequence, and the squared standard error e(j) of the mean.
 
-    Visits are added that saw the mean of the children, or of all returns, with a share of the variance of all returns,
-    both within the range that the rules allow.
+    Imagined visits are added, with the mean of the children or of all returns and a fraction of the variance of all
+    returns, both within the range that the rules allow.
     """
     total, squares, below = seen.returns[j], seen.squares[j], 0.0
     guess, children = 0.0, links.first_child[j + 1] - links.first_child[j]

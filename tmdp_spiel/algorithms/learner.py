@@ -1,15 +1,15 @@
-"""What every learner can do, and what it may know: an InfostateTree and the episodes it played."""
+"""The interface of all learners. A learner knows an InfostateTree and the episodes that it played, and nothing else."""
 
 from __future__ import annotations
 
 import abc
 import contextlib
 import inspect
+import types
 import typing
 
 import numpy as np
 
-from tmdp_spiel.algorithms import hyper_parameters
 from tmdp_spiel.core import validation
 from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, InfostateTree
 from tmdp_spiel.trees.lazy_tree import LazyTree
@@ -28,8 +28,8 @@ class Learner(abc.ABC):
 
     plan() does not change until learn() is called. A learner can be pickled at any time and resumes identically.
 
-    The keywords of a learner's constructor, but for the seed, are its hyper-parameters. They are noted when it is made,
-    so nothing has to be done for flags, stored runs and files to know them.
+    The keyword arguments of a learner's constructor, except the seed, are its hyper-parameters. They are recorded when
+    it is constructed; flags, stored runs and files use this record.
     """
 
     grows: typing.ClassVar[bool] = False  # whether it can learn on a lazy tree
@@ -50,7 +50,7 @@ class Learner(abc.ABC):
     def __new__(cls: type[Kind], *arguments: typing.Any, **keywords: typing.Any) -> Kind:
         learner: Kind = super().__new__(cls)
         with contextlib.suppress(TypeError):  # wrong arguments: __init__ says so, and better; none: it is unpickled
-            learner._hyper_parameters = hyper_parameters.given_to(cls, arguments, keywords)
+            learner._hyper_parameters = _given_to(cls, arguments, keywords)
         return learner
 
     def __init__(self, tree: InfostateTree, seed: int):
@@ -71,7 +71,7 @@ class Learner(abc.ABC):
 
     @property
     def status(self) -> str:
-        """How far it is from stopping, in a few words for a progress bar."""
+        """How close it is to stopping, as a short text for a progress bar."""
         return ""
 
     @abc.abstractmethod
@@ -81,7 +81,8 @@ class Learner(abc.ABC):
     def learn(self, ended_on: int, value: float) -> None:
         """Updates on an episode of plan().
 
-        ended_on: the sequence it ended on, tree.root if before any own decision. value: its return in [0, 1].
+        ended_on: the sequence on which it ended; tree.root if it ended before the player's first decision.
+        value: its return in [0, 1].
         """
         ended_on, value = self._checked(ended_on, value)
         self._update(ended_on, value)
@@ -93,32 +94,32 @@ class Learner(abc.ABC):
 
     @abc.abstractmethod
     def recommend(self) -> np.ndarray:
-        """The policy that the learner would be judged on now."""
+        """The policy that the learner considers best."""
 
     @property
     def hyper_parameters(self) -> dict[str, typing.Any]:
-        """By the names of the constructor, as given or by default; with the tree and the seed they recreate it."""
+        """The arguments of the constructor by name, except the tree and the seed; including defaults."""
         return dict(self._hyper_parameters)
 
     @property
     def stopped(self) -> bool:
-        """Whether the learner has reached the certainty it was asked for."""
+        """Whether the learner has reached its goal, if it has a stopping rule."""
         return False
 
     def init_values(self, mdp: TreeMDP) -> typing.Any:
-        """What _play keeps up to date to know the true values of the policies it plays; the learner never reads it."""
+        """The true values of the current policy, which _play updates for measuring; learners never read them."""
         return None
 
     @abc.abstractmethod
     def _play(self, mdp: TreeMDP, values: typing.Any, rng: np.random.Generator, episodes: int) -> tuple[int, float]:
-        """Plays up to that many episodes, compiled: (episodes played, summed values of their policies in [0, 1])."""
+        """Plays at most that many episodes, compiled: (episodes played, summed values of their policies in [0, 1])."""
 
     def play(self, mdp: TreeMDP, values: typing.Any, rng: np.random.Generator, episodes: int) -> tuple[int, float]:
         """Plays episodes against the environment, fewer only if the learner stops; for `Evaluator`.
 
-        values: what init_values(mdp) gave, if nothing but this has been called since. Returns the episodes played and
-        the summed true values of their policies, on the [0, 1] scale. The episodes are those that plan(),
-        mdp.sample(plan, rng) and learn() would give one by one.
+        values: what init_values(mdp) returned, if only this method was called since. Returns the number of episodes
+        played, and the sum of the true values of their policies on the [0, 1] scale. The episodes are the same as those
+        of plan(), mdp.sample(plan, rng) and learn(), called one by one.
         """
         if not isinstance(mdp, TreeMDP):
             raise TypeError(f"a learner is played against a TreeMDP, as build_tree makes, not a {type(mdp).__name__}")
@@ -131,10 +132,10 @@ class Learner(abc.ABC):
         return played, total
 
     def check_same_environment(self, mdp: TreeMDP) -> bool:
-        """For learners that certify: whether mdp is the first environment used; an error if another was used before."""
+        """For learners that certify: whether mdp is the first environment; an error if another one was used."""
         first = self._fed_by is None
         if not first and self._fed_by != mdp.fingerprint:
-            raise ValueError("this learner was fed by another opponent; what it has learned certifies nothing here")
+            raise ValueError("this learner has learned from another opponent, so its certificate would not hold here")
         self._fed_by = mdp.fingerprint
         return first
 
@@ -143,7 +144,7 @@ class Learner(abc.ABC):
         return mdp.value(self.recommend())
 
     def copy_from(self, other: Learner) -> None:
-        """Becomes the other one, of the same kind, would: what this one has learned is forgotten."""
+        """Takes over the state of another learner of the same kind, and forgets its own."""
         if (type(other), other.seed, other.hyper_parameters) != (type(self), self.seed, self.hyper_parameters):
             raise ValueError(f"{self!r} cannot continue as {other!r}, another kind of learner")
         self.__dict__.update(other.__dict__)
@@ -176,3 +177,49 @@ class Learner(abc.ABC):
                 )
             sequence = int(tree.parent[state])
         return ended_on, value
+
+
+# Hyper-parameters: the arguments of a constructor, except the tree and the seed; for flags, stored runs and files.
+
+
+class HyperParameter(typing.NamedTuple):
+    """default: its default value;  types: those it may have besides None, by the annotation or the default."""
+
+    default: typing.Any
+    types: tuple[type, ...]
+
+
+def hyper_parameters_of(algorithm: type) -> dict[str, HyperParameter]:
+    """The hyper-parameters of a learner class, in their order."""
+    parameters = inspect.signature(algorithm).parameters
+    named = {name: each for name, each in parameters.items() if each.kind != each.VAR_KEYWORD}
+    try:
+        hints = typing.get_type_hints(algorithm.__init__)  # type: ignore[misc]
+    except NameError:  # an annotation with names that only a type checker imports
+        hints = {}
+    return {
+        name: HyperParameter(each.default, _types(hints.get(name), each.default))
+        for name, each in _without_tree_and_seed(parameters, named).items()
+    }
+
+
+def _given_to(algorithm: type, arguments: tuple, keywords: dict) -> dict[str, typing.Any]:
+    """The hyper-parameters of a learner that is constructed with these arguments, including defaults."""
+    signature = inspect.signature(algorithm)
+    bound = signature.bind(*arguments, **keywords)
+    bound.apply_defaults()
+    return _without_tree_and_seed(signature.parameters, bound.arguments)
+
+
+def _without_tree_and_seed(parameters: typing.Any, values: typing.Any) -> dict[str, typing.Any]:
+    named: dict[str, typing.Any] = {}
+    for name, value in values.items():
+        named.update(value if parameters[name].kind == inspect.Parameter.VAR_KEYWORD else {name: value})
+    return {name: value for name, value in named.items() if name not in (next(iter(parameters)), "seed")}
+
+
+def _types(hint: typing.Any, default: typing.Any) -> tuple[type, ...]:
+    if hint is None:
+        return () if default is None else (type(default),)
+    union = typing.get_origin(hint) in (typing.Union, types.UnionType)
+    return tuple(each for each in (typing.get_args(hint) if union else (hint,)) if each is not types.NoneType)

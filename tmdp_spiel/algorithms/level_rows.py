@@ -1,7 +1,7 @@
-"""What learners share that keep several plans of one tree: a row for each level of optimism, and a recommended one.
+"""Shared code of learners that keep several plans of one tree: a row for each level of optimism, and a recommended one.
 
-Row k of state s is at s rows + k. A state that was never visited plays `first` in all rows. An episode costs its path,
-with the exact value of every row kept up to date.
+Row k of state s is at s rows + k. A state that was never visited plays `first` in all rows. An episode takes time
+proportional to its length, including the update of the exact value of every row.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import abc
 import collections
 import typing
+from collections.abc import Callable
 
 import numba
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 from tmdp_spiel.algorithms.path_learner import PathLearner
 from tmdp_spiel.core.jit import kernel
 from tmdp_spiel.trees import traversal
+from tmdp_spiel.trees.tree_mdp import TreeMDP
 
 # first: float64[S + 1], true V(s) of the first plan, and V last;  rows: float64[(S + 1) rows], true V(s) of what each
 # row plays where n(s) > 0 (elsewhere it is that of the first plan), and V last;  change: float64[rows], scratch
@@ -51,12 +53,12 @@ class LevelLearner(PathLearner):
         plan = np.where(tables.state_visits > 0, tables.plans[row :: self._rows], tables.first)
         return plan[: self.tree.num_states]
 
-    def action_selector(self, draw):
+    def action_selector(self, draw: Callable[[], float]) -> Callable[[int], int]:
         tables, rows, current = self._memory.tables, self._rows, memoryview(self._current.data)
         visits, plans, first = (memoryview(each) for each in (tables.state_visits, tables.plans, tables.first))
         return lambda state: plans[state * rows + current[0]] if visits[state] > 0 else first[state]
 
-    def recommended_value(self, mdp, values) -> float:
+    def recommended_value(self, mdp: TreeMDP, values: typing.Any) -> float:
         return mdp.to_utility(float(values.rows[-1]))
 
 
@@ -98,7 +100,7 @@ def played_before(links, tables, cell, state):
 
 @kernel
 def rescore_row(links, chances, tables, values, path, at, length, row, before, lead):
-    """Brings the true value of a row up to date at a state of the path, where it plays `lead` and played `before`."""
+    """Updates the true value of a row at a state of the path, where it plays `lead` and played `before`."""
     rows, state = len(values.change), np.int64(path.states[at])
     cell = state * rows + row
     old = values.first[state] if tables.state_visits[state] == 1 else values.rows[cell]

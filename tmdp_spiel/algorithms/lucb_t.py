@@ -16,6 +16,7 @@ from tmdp_spiel.core import validation
 from tmdp_spiel.core.jit import kernel
 from tmdp_spiel.planning import kinetic
 from tmdp_spiel.planning.full_pass import width
+from tmdp_spiel.trees.infostate_tree import InfostateTree
 from tmdp_spiel.trees.traversal import sample_deterministic
 
 # The progress of a batch, in an array so that compiled code can advance it.
@@ -38,11 +39,11 @@ class BatchLearner(Learner):
 
     @abc.abstractmethod
     def _prepare_batch(self) -> None:
-        """Works out the policies of the next batch, or decides to stop, unless that is done already."""
+        """Computes the policies of the next batch, or decides to stop, unless this was already done."""
 
     @abc.abstractmethod
     def _whole(self, policy: policy_bandit.Policy) -> np.ndarray:
-        """A policy worked out where it can lead, as a plan."""
+        """A policy that was computed at the states it reaches, as a plan."""
 
     def plan(self) -> np.ndarray:
         """The batch's policies in turn."""
@@ -56,15 +57,15 @@ class BatchLearner(Learner):
 
     @property
     def width(self) -> float:
-        """How far the rival's upper bound was above the best policy's lower one at the last batch; it ends at epsilon.
+        """The rival's upper bound minus the best policy's lower bound at the last batch; the learner stops at epsilon.
 
-        Infinite while something has never been played.
+        It is infinite while some sequence has never been played.
         """
         return float(self._memory.width[0])
 
 
 class LUCBT(policy_bandit.PolicyBandit, BatchLearner):
-    """PAC identification with every policy an arm. See PolicyBandit for the parameters.
+    """PAC identification in which every policy is an arm. See PolicyBandit for the parameters.
 
     epsilon, delta: the recommended policy is within epsilon of a best response, on the [0, 1] scale of returns, with
     probability at least 1 - delta, if bound="theory". With bound="simple" stopping carries no guarantee.
@@ -72,7 +73,7 @@ class LUCBT(policy_bandit.PolicyBandit, BatchLearner):
 
     def __init__(
         self,
-        tree,
+        tree: InfostateTree,
         *,
         epsilon: float = 0.05,
         delta: float = 0.05,

@@ -1,9 +1,9 @@
-"""LUCB-T-Uniform (section 4.1 of the paper): LUCB-T that judges a policy on equally much data from each of its endings.
+"""LUCB-T-Uniform (section 4.1 of the paper): each policy is judged on the same amount of data per ending.
 
 A policy pi with n(pi) = m is judged on the first m outcomes of each of its ending sequences only. The union over counts
-is then over one number per policy (and the number of episodes, if they can end before any own decision), at the price
-of remembering every outcome and of an estimate that is not additive over all policies: for each distinct count m, a
-pass over the tree for the policies whose endings all have at least m plays, and one of them exactly m.
+is then over one number per policy (and the number of episodes, if they can end before any own decision), but every
+outcome must be remembered, and the estimate is not additive over all policies: each distinct count m needs a pass over
+the tree, for the policies whose endings all have at least m plays, and one of them exactly m.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tmdp_spiel.core import validation
 from tmdp_spiel.core.jit import kernel, tree_pass
 from tmdp_spiel.planning import full_pass
 from tmdp_spiel.trees import traversal
-from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE
+from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, InfostateTree
 from tmdp_spiel.trees.traversal import sample_deterministic
 
 FULL = 4  # in the progress array, after LUCB-T's: a history has no room for another outcome
@@ -50,7 +50,7 @@ class LUCBTUniform(BatchLearner):
 
     def __init__(
         self,
-        tree,
+        tree: InfostateTree,
         *,
         epsilon: float = 0.05,
         delta: float = 0.05,

@@ -1,8 +1,8 @@
-"""What learners share whose policy changes only at the states that an episode visits.
+"""Shared code of learners whose policy changes only at the states that an episode visits.
 
-An episode then costs what it touches, however large the tree. The exact value of the played policy is measured the same
-way: V(s) per state, kept by the loop that plays, brought up to date along the path of every episode, and never read by
-the learner. A recommended plan is measured by walking what it reaches.
+An episode then takes time proportional to its length, however large the tree is. The exact value of the played policy
+is measured in the same way: the loop that plays stores V(s) for every state and updates it along the path of every
+episode. The learner never reads it. To measure a recommended plan, only the states that it reaches are visited.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import abc
 import types
 import typing
+from collections.abc import Callable
 
 import numba
 import numpy as np
@@ -18,26 +19,27 @@ from tmdp_spiel.algorithms.learner import Learner
 from tmdp_spiel.core import hash_rng
 from tmdp_spiel.core.jit import Direct, kernel
 from tmdp_spiel.trees import traversal
-from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE
+from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, InfostateTree
+from tmdp_spiel.trees.tree_mdp import TreeMDP
 
 
 class PathLearner(Learner):
-    """Plays with the true value of its current policy below every state at hand for measuring.
+    """A learner whose loop updates the true value of its current policy at every state, for measuring.
 
-    values: float64[S + 1], V(s) of the policy as a part of V, and V last.
+    values: float64[S + 1], V(s) of the policy as a part of V; the last entry is V.
     """
 
     grows = True
     plays_in_rounds = False
 
-    def __init__(self, tree, seed):
+    def __init__(self, tree: InfostateTree, seed):
         super().__init__(tree, seed)
         self.capacity, self.known_states = tree.capacity, tree.num_states
         self._path = traversal.new_path(tree.capacity.decisions)
         self._trace_back = Direct(traversal.trace_back)
 
     def grow(self) -> None:
-        """Makes the learner ready for what its tree has met since."""
+        """Adapts the learner to the states that its tree has gained."""
         if self.tree.capacity != self.capacity:
             self._enlarge()
         self._prepare(self.known_states)
@@ -46,8 +48,8 @@ class PathLearner(Learner):
     def _enlarge(self) -> None:
         """Gives the learner the capacity of its tree.
 
-        All that it keeps lies in arrays of the sizes of tree.capacity. A new learner, made as this one was, takes over
-        the front of every array; beyond that it is as one that has seen nothing.
+        All arrays have the sizes of tree.capacity. A new learner with the same arguments is constructed, and the old
+        arrays are copied to the front of the new ones. The rest is as in a learner that has seen nothing.
         """
         fresh = type(self)(self.tree, seed=self.seed, **self.hyper_parameters)
         for name, value in vars(self).items():
@@ -58,10 +60,10 @@ class PathLearner(Learner):
         vars(self).update(vars(fresh))
 
     def _prepare(self, first: int) -> None:
-        """Readies the states from the first one on, which the learner has not known."""
+        """Prepares the states from `first` on, which are new to the learner."""
 
     def _choose_any(self, plan: np.ndarray, first: int) -> None:
-        """Sets the plan to any action at every state from the first one on; most often that is one state."""
+        """Sets the plan to a random action at every state from `first` on; most often this is one state."""
         if self.tree.num_states == first + 1:
             first_sequence = self.tree.links.first_sequence
             plan[first] = random_action(self.seed, first, first_sequence[first + 1] - first_sequence[first])
@@ -69,16 +71,16 @@ class PathLearner(Learner):
             plan[first : self.tree.num_states] = random_plan(self.tree.links, self.seed, first)
 
     @abc.abstractmethod
-    def action_selector(self, draw):
-        """A function from a state that an episode has come to, to the action index to play there.
+    def action_selector(self, draw: Callable[[], float]) -> Callable[[int], int]:
+        """Returns a function from a state to the action index to play there, for playing an episode step by step.
 
-        draw(): a uniform number. Together with observe this is plan() and learn() for whoever plays an episode step by
-        step, at the cost of its path. It is right until the learner grows; in between it may be used for any
-        number of episodes.
+        draw() returns a uniform number. action_selector and observe correspond to plan() and learn(), but take time
+        proportional to the length of the episode. The function may be used for any number of episodes, until the
+        learner grows.
         """
 
     def observe(self, ended_on: int, value: float, left: bool = False) -> None:
-        """As learn, for an episode that was played by action_selector(), so that nothing is checked.
+        """As learn, for an episode that was played by action_selector(), without checks.
 
         left: the episode continued outside the tree, which is full, and ended there.
         """
@@ -86,14 +88,14 @@ class PathLearner(Learner):
         self.episodes += 1
 
     def observe_failed(self, ended_on: int, left: bool = False) -> None:
-        """As observe, for an episode whose return is not known, as an opponent failed in it: the least return."""
+        """As observe, for an episode in which an opponent failed: its return counts as the smallest."""
         self.observe(ended_on, 0.0, left)
 
-    def action_selectors(self, number: int):
-        """For `number` episodes in which nothing is learned: a function from `draw` to the selector of one of them.
+    def action_selectors(self, number: int) -> Callable[[Callable[[], float]], Callable[[int], int]]:
+        """For `number` episodes in which nothing is learned: a function from `draw` to an action_selector.
 
-        It is called once for each episode, in order, and so is observe afterwards. The action_selector of every episode
-        is settled by what was learned before, and its own draws.
+        Call it once for each episode, in order, and then call observe in the same order. A selector depends only on
+        what was learned before the first of these episodes, and on its own draws.
         """
         raise TypeError(f"{type(self).__name__} does not play in rounds")
 
@@ -102,7 +104,7 @@ class PathLearner(Learner):
         self._update(ended_on, value)
 
     @abc.abstractmethod
-    def init_values(self, mdp) -> np.ndarray:
+    def init_values(self, mdp: TreeMDP) -> np.ndarray:
         """`values` of the policy as it is now, by a pass over the tree."""
 
 
@@ -122,7 +124,7 @@ class DeterministicLearner(PathLearner):
     _memory: typing.Any
     _observe: Direct | None = None
 
-    def __init__(self, tree, seed):
+    def __init__(self, tree: InfostateTree, seed):
         super().__init__(tree, seed)
         self._plan = np.zeros(tree.capacity.states, PLAN_DTYPE)
         self._prepare(0)
@@ -130,12 +132,12 @@ class DeterministicLearner(PathLearner):
     def _prepare(self, first):
         self._choose_any(self._plan, first)
 
-    def action_selector(self, draw):
+    def action_selector(self, draw: Callable[[], float]) -> Callable[[int], int]:
         return memoryview(self._plan.data).__getitem__
 
-    def action_selectors(self, number: int):
-        """The plan, in all of them."""
-        action_selector = self.action_selector(None)
+    def action_selectors(self, number: int) -> Callable[[Callable[[], float]], Callable[[int], int]]:
+        """The same plan for all episodes."""
+        action_selector = self.action_selector(lambda: 0.0)  # a deterministic plan draws nothing
         return lambda draw: action_selector
 
     def plan(self) -> np.ndarray:
@@ -162,10 +164,10 @@ class DeterministicLearner(PathLearner):
     def recommend(self) -> np.ndarray:
         return self._recommend_at(np.arange(self.tree.num_states, dtype=np.int32))
 
-    def recommended_value(self, mdp, values) -> float:
+    def recommended_value(self, mdp: TreeMDP, values: typing.Any) -> float:
         return mdp.to_utility(reached_value(self.tree.links, mdp.chances, self._recommend_at))
 
-    def init_values(self, mdp):
+    def init_values(self, mdp: TreeMDP) -> typing.Any:
         return plan_values(self.tree.links, mdp.chances, self._plan)
 
 
@@ -197,13 +199,13 @@ def _children(links, sequences):
 
 @kernel
 def random_action(seed, state, number):
-    """Any of the given number of actions, each with the same chance; always the same one."""
+    """A uniformly random action index, which is always the same for the same seed and state."""
     return int(hash_rng.uniform(seed, 0, state) * number)
 
 
 @numba.njit(cache=True)
 def random_plan(links, seed, first):
-    """Any action at every state from the first one on, each with the same chance."""
+    """A uniformly random action at every state from `first` on."""
     plan = np.empty(len(links.parent) - first, PLAN_DTYPE)
     for at in range(len(plan)):
         number = links.first_sequence[first + at + 1] - links.first_sequence[first + at]
@@ -230,7 +232,7 @@ def plan_values(links, chances, plan):
 
 @kernel
 def rescore_plan(links, chances, plan, path, length, values):
-    """Brings V(s) of a deterministic plan up to date after changes on the path."""
+    """Updates V(s) of a deterministic plan after changes on the path."""
     if length == 0:
         return
     before = values[path.states[0]]
@@ -260,12 +262,12 @@ def _loop(links, chances, memory, values, rng, number):
 def compiled_loop(observe, has_stopped=_never):
     """The loop play(links, chances, memory, values, rng, number) of a DeterministicLearner: (episodes, summed values).
 
-    numba does not keep compiled code that was given a function, and recompiles it only when the file of a function has
-    changed, not one that calls it. So the loop is compiled as if it stood in the file of `observe`, with these names.
+    numba does not cache compiled code that takes a function as an argument, and it recompiles a function only if its
+    own file has changed. So the loop is compiled as if it were in the file of `observe`, with these names.
 
     Args:
         observe: a kernel (links, memory, length, value): updates memory and memory.plan on an episode of memory.path.
-        has_stopped: a kernel (links, memory): whether the learner plays no more.
+        has_stopped: a kernel (links, memory): whether the learner has stopped.
     """
     own = observe.py_func.__code__
     code = _loop.__code__.replace(co_filename=own.co_filename, co_firstlineno=own.co_firstlineno)

@@ -1,9 +1,9 @@
-"""What LUCB-T and UCB-T share: every policy an arm, all arms judged on shared data.
+"""Shared code of LUCB-T and UCB-T, in which every policy is an arm and all arms are judged on shared data.
 
-The estimate of all policies at once (R(j) and n(j) per sequence), and the plans that maximise it or its upper bound.
-R(j) sums return - baseline over the episodes that ended on j: the estimate is unbiased for any baseline, but what was
-never seen counts as a return of `baseline`. An adaptive baseline follows what the learner has been winning: section 4
-of docs/theory.md.
+It contains the estimate of all policies together (R(j) and n(j) per sequence), and finds the plans that maximise it or
+its upper bound. R(j) sums return - baseline over the episodes that ended on j: the estimate is unbiased for any
+baseline, but an ending that was never seen counts as a return of `baseline`. An adaptive baseline follows the mean
+return (section 4 of docs/theory.md).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from tmdp_spiel.core.jit import kernel, tree_pass
 from tmdp_spiel.planning import full_pass, kinetic
 from tmdp_spiel.trees import traversal
 from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, InfostateTree
+from tmdp_spiel.trees.tree_mdp import TreeMDP
 
 ESTIMATORS = ("counts", "transitions")
 _LEAST_EPISODES = 16  # before an adaptive baseline is set for the first time
@@ -54,7 +55,7 @@ def new_policy(tree: InfostateTree) -> Policy:
 
 
 class PolicyBandit(Learner):
-    """The parameters and the estimates that LUCB-T and UCB-T have in common.
+    """The parameters and estimates of LUCB-T and UCB-T.
 
     bound:     "theory", the width of Theorem 1, or "simple", that of the paper's experiments with constant c
     union:     for "theory": "tight" or as in the "paper"; see `confidence`; or "best": tight, and upper bounds only
@@ -66,7 +67,7 @@ class PolicyBandit(Learner):
     optimistic: treat a sequence never played as played once, instead of playing each once first
     """
 
-    def __init__(self, tree, *, bound, c, delta, union, estimator, baseline, optimistic, seed):
+    def __init__(self, tree: InfostateTree, *, bound, c, delta, union, estimator, baseline, optimistic, seed):
         super().__init__(tree, seed)
         self.bound = validation.choice("bound", bound, widths.BOUNDS)
         self.union = validation.choice("union", union, widths.UNIONS)
@@ -81,7 +82,7 @@ class PolicyBandit(Learner):
 
     @property
     def current_baseline(self) -> float:
-        """The return that something never seen counts as now."""
+        """The return as which an ending that was never seen counts now."""
         return float(self._arms.baseline.value[0])
 
     @property
@@ -98,14 +99,14 @@ class PolicyBandit(Learner):
         """The empirically best policy."""
         return whole_best_plan(self.tree.links, self._arms, self.episodes)
 
-    def recommended_value(self, mdp, values) -> float:
+    def recommended_value(self, mdp: TreeMDP, values: typing.Any) -> float:
         if self.estimator == "transitions":
             return super().recommended_value(mdp, values)
         best_plan(self.tree.links, self._arms, -1, self.episodes, self._recommended)
         return mdp.to_utility(policy_value(self.tree.links, mdp.chances, self._recommended))
 
     def _whole(self, policy: Policy) -> np.ndarray:
-        """A policy worked out where it can lead, completed by the empirically best plan elsewhere."""
+        """A policy that was computed at the states it reaches, with the empirically best plan elsewhere."""
         plan = self.recommend()
         reached = policy.reached[: policy.number[0]]
         plan[reached] = policy.plan[reached]
@@ -160,7 +161,7 @@ def uses_transitions(arms):
 
 @kernel
 def estimate_best(links, arms, lam, episodes):
-    """Brings the estimates up to date; returns V-hat of the empirically best policy."""
+    """Updates the estimates; returns V-hat of the empirically best policy."""
     offset = arms.baseline.value[0] + (arms.root_total[0] / episodes if episodes > 0 else 0.0)
     if uses_transitions(arms):
         return offset + full_pass.transitions_losses(
@@ -284,7 +285,7 @@ def observe(links, arms, policy, ended_on, value, lam):
 
 @kernel
 def follow_returns(links, arms, ended_on, value):
-    """Takes an episode into an adaptive baseline; returns whether it was reset, as the episodes have doubled."""
+    """Updates an adaptive baseline on an episode; returns whether it was reset, because the episodes have doubled."""
     baseline = arms.baseline
     baseline.ended[ended_on] += 1
     returns, number, before = baseline.recent[0] + value, baseline.recent[1] + 1.0, baseline.recent[2]

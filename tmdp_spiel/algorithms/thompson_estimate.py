@@ -1,13 +1,14 @@
-"""How sure ThompsonTree is of what it recommends: draws from a posterior of the visited tree.
+"""The uncertainty of ThompsonTree about its recommendation, by draws from a posterior of the visited tree.
 
-In a draw the mean of every tried action j is normal about what was seen. Its variance is that of what followed j (the
-drawn values of the child states, and returns of deviation sigma(j) where episodes ended), with one imagined visit of
-variance sigma(j)^2 added, over n(j). An untried action is normal with the mean and the deviation of the episodes of
+In a draw, the mean of every tried action j is normal around its empirical mean. Its variance is that of what followed j
+(the drawn values of the child states, and returns of deviation sigma(j) where episodes ended), with one imagined visit
+of variance sigma(j)^2 added, over n(j). An untried action is normal with the mean and the deviation of the episodes of
 first tries. Means are clipped to what the rules allow. The value of the recommended policy and that of the best one
 follow bottom-up from the same draw, so the gap between them is never negative.
 
-This is an estimate, not a certificate: the prior is the learner's own, states that were never met do not count, and
-that the same episodes have chosen the recommended actions is not allowed for.
+This is an estimate, not a certificate: the prior is the learner's own, unvisited states do not count, and nothing
+corrects for the fact that the recommended actions were chosen from the same episodes. So the value is too high where
+many actions are about equally good.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ import numba
 import numpy as np
 
 from tmdp_spiel.core import validation
+from tmdp_spiel.core.hash_rng import normal
 from tmdp_spiel.core.jit import kernel
-from tmdp_spiel.core.normal_draws import normal
 from tmdp_spiel.trees import traversal
 
 _ROOT_KEY = 1 << 40  # keys below are of sequences

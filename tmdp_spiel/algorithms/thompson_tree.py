@@ -31,6 +31,8 @@ from __future__ import annotations
 
 import collections
 import math
+import typing
+from collections.abc import Callable
 
 import numba
 import numpy as np
@@ -39,11 +41,11 @@ from tmdp_spiel.algorithms.level_rows import LevelLearner, follow_row, init_row_
 from tmdp_spiel.algorithms.path_learner import plan_values
 from tmdp_spiel.algorithms.thompson_estimate import Estimate, estimate, own_deviation
 from tmdp_spiel.core import validation
-from tmdp_spiel.core.hash_rng import uniform
+from tmdp_spiel.core.hash_rng import normal, uniform
 from tmdp_spiel.core.jit import Direct, kernel
-from tmdp_spiel.core.normal_draws import normal
-from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE
+from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, InfostateTree
 from tmdp_spiel.trees.return_ranges import known_ranges_below
+from tmdp_spiel.trees.tree_mdp import TreeMDP
 
 # K levels make K + 1 rows, the last one what is recommended; row k of state s is at s (K + 1) + k, likewise of j.
 # visits: int32[J], state_visits: int32[S], episodes through each;  sums: float64[J rows], n(j) q(j);
@@ -90,22 +92,24 @@ _START_KEY = 1 << 61  # the action of a state that is looked at first
 class ThompsonTree(LevelLearner):
     """Thompson sampling on the visited tree, at several levels of optimism.
 
-    noise: the width of the draws of an action of one visit, in standard deviations of a return. 1 is what one visit
-        leaves open.
+    noise: the width of the draws of an action of one visit, in standard deviations of a return. With 1, it is the
+        uncertainty after one visit.
     decay: the width falls as the geometric mean of the visits and of those in which nothing new was tried, to the power
-        of -decay; 1/2 is the rate of a standard error. With more, regret is lower where most actions are about equally
-        good, as against an equilibrium, and more mistakes are kept.
+        of -decay; 1/2 is the rate of a standard error. With a larger decay, regret is lower where most actions are
+        about equally good, as against an equilibrium, but more mistakes are kept.
     num_levels: K. The levels are 1/K, 2/K, ..., 1 of the range of returns. Level 1 tries all that could be best, the
         lowest level exploits soon on a tree that is too large for that.
 
     On every finite tree, almost surely, the recommended policy is a best response from some episode on, and the regret
     of T episodes is O((log T)^(1 / (2 decay))) unless the value of an action that is not best happens to equal that of
     a best one once what was never tried counts as all that the rules allow: docs/lab/theory_simple_learner.md. This
-    needs returns in [0, 1], opponents who do not change, and episodes that are independent given the policy. Nothing is
-    said about the time until then, whose mean may be infinite; so this is no bound on the mean regret.
+    needs returns in [0, 1], opponents who do not change, and episodes that are independent given the policy. This says
+    nothing about the time until then, whose mean may be infinite, so it does not bound the mean regret.
     """
 
-    def __init__(self, tree, *, noise: float = 1.0, decay: float = 0.75, num_levels: int = 3, seed: int = 0):
+    def __init__(
+        self, tree: InfostateTree, *, noise: float = 1.0, decay: float = 0.75, num_levels: int = 3, seed: int = 0
+    ):
         super().__init__(tree, seed)
         number = validation.whole_number("num_levels", num_levels)
         levels = np.arange(1, number + 1) / number
@@ -160,25 +164,25 @@ class ThompsonTree(LevelLearner):
     def _current(self) -> np.ndarray:
         return self._memory.bandit.current
 
-    def action_selector(self, draw):
+    def action_selector(self, draw: Callable[[], float]) -> Callable[[int], int]:
         self._in_flight = []
         return super().action_selector(draw)
 
-    def action_selectors(self, number: int):
-        """For episodes that are played before any of them is learned from: a function from `draw` to a action_selector.
+    def action_selectors(self, number: int) -> Callable[[Callable[[], float]], Callable[[int], int]]:
+        """For `number` episodes in which nothing is learned: a function from `draw` to an action_selector.
 
-        Each has a level and Thompson draws of its own. observe then expects them in the order of the calls.
+        Each episode has its own level and its own Thompson draws. Call observe for them in the order of these calls.
         """
         self._in_flight, links, memory = [], self.tree.links, self._memory
         visits, first = memoryview(memory.tables.state_visits), memoryview(memory.tables.first)
 
-        def chooser_of_one(draw):
+        def selector_of_one(draw):
             copy = len(self._in_flight)
             level = int(_draw_level(memory, copy))
             self._in_flight.append(level)
             return lambda state: self._redraw(links, memory, state, level, copy) if visits[state] > 0 else first[state]
 
-        return chooser_of_one
+        return selector_of_one
 
     def observe(self, ended_on: int, value: float, left: bool = False) -> None:
         if self._in_flight:
@@ -200,7 +204,7 @@ class ThompsonTree(LevelLearner):
         ranges = memory.least, memory.most
         return estimate(self.tree, memory.tables, ranges, new, root, self.seed, confidence, draws)
 
-    def init_values(self, mdp):
+    def init_values(self, mdp: TreeMDP) -> typing.Any:
         first = plan_values(self.tree.links, mdp.chances, self._memory.tables.first)
         return init_row_values(self.tree.links, mdp.chances, self._memory.tables, self._rows, first)
 
@@ -306,7 +310,7 @@ def _redraw(links, memory, state, level, copy):
 
 @kernel
 def _learn_at(links, memory, at, length, value, repeated):
-    """Counts the visit of one state on the path, whose child on the path is up to date; leaves its leads."""
+    """Counts the visit of one state on the path, whose child on the path has been updated, and updates its leads."""
     tables, rows = memory.tables, len(memory.change)
     state, j = np.int64(memory.path.states[at]), np.int64(memory.path.sequences[at])
     tables.visits[j] += 1
@@ -338,7 +342,7 @@ def _observe(links, memory, length, value):
 
 @kernel
 def _observe_scored(links, chances, memory, values, length, value):
-    """_observe, with the true values brought up to date."""
+    """_observe, which also updates the true values."""
     tables, path, rows = memory.tables, memory.path, len(memory.change)
     repeated = _begin(memory, length, value)
     for at in range(length - 1, -1, -1):

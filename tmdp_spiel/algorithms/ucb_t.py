@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import typing
 
 import numba
 import numpy as np
@@ -14,7 +15,9 @@ from tmdp_spiel.core import validation
 from tmdp_spiel.core.jit import kernel
 from tmdp_spiel.planning import kinetic
 from tmdp_spiel.planning.lower_bound import largest_lower_bound
+from tmdp_spiel.trees.infostate_tree import InfostateTree
 from tmdp_spiel.trees.traversal import sample_deterministic
+from tmdp_spiel.trees.tree_mdp import TreeMDP
 
 RECOMMENDED = ("lower bound", "estimate")
 
@@ -22,17 +25,18 @@ UCBTMemory = collections.namedtuple("UCBTMemory", ["arms", "schedule", "policy"]
 
 
 class UCBT(policy_bandit.PolicyBandit):
-    """Regret minimisation with every policy an arm. See PolicyBandit for the parameters.
+    """Regret minimisation in which every policy is an arm. See PolicyBandit for the parameters.
 
     With bound="theory" the mistake probabilities are delta_U(t), and c and delta are not used.
 
-    recommended: the policy of the largest "lower bound", or of the largest "estimate", which on a large tree may be one
-    whose endings were played once and lucky. What is played, and so the regret, is the same.
+    recommended: the policy with the largest "lower bound", or with the largest "estimate". On a large tree, the latter
+    may be a policy whose endings were played once and were lucky. This affects neither the policies played nor the
+    regret.
     """
 
     def __init__(
         self,
-        tree,
+        tree: InfostateTree,
         *,
         bound: str = "simple",
         c: float = 1.0,
@@ -72,7 +76,7 @@ class UCBT(policy_bandit.PolicyBandit):
         plan, cautious = super().recommend(), self._cautious()
         return plan if cautious is None else np.where(cautious >= 0, cautious, plan)
 
-    def recommended_value(self, mdp, values) -> float:
+    def recommended_value(self, mdp: TreeMDP, values: typing.Any) -> float:
         cautious = self._cautious()
         if cautious is None:
             return super().recommended_value(mdp, values)

@@ -1,7 +1,8 @@
-"""Bets on the values of all policies against others who were asked, at each of their states, a given number of times.
+"""Bets on the values of all policies against opponents that were queried at each of their states.
 
-Proven in docs/lab/theory_sharper.md, section 9. The others are functions of their information states. State I is asked
-n_I times, and sigma is the share of each answer. With the chances of the rules this is a game, and on its ends z
+The proof is in docs/lab/theory_sharper.md, section 9. The opponents are functions of their information states. State I
+is queried n_I times, and sigma is the frequency of each answer. With the chances of the rules this defines a game. For
+each end z of this game let
 
     X(z) = return + what the moves of chance on the way lost of B,
 
@@ -63,7 +64,7 @@ def asking_order(rules: HistoryTree) -> AskingOrder:
 
 
 def every_history_apart(rules: HistoryTree) -> HistoryTree:
-    """The same with every history at which another player acts as a state of its own, whatever that player can see."""
+    """The same, but every history at which another player acts is a separate state, whatever that player can see."""
     histories, slot, move, first = rules.histories, rules.histories.slot.copy(), rules.histories.move.copy(), [0]
     for h in np.flatnonzero(histories.kind == OTHER):
         moves = histories.child[histories.first_move[h] : histories.first_move[h + 1]]

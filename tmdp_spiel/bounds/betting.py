@@ -1,7 +1,7 @@
 """Certified bounds on the means of returns in [0, 1], by betting.
 
-Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting" (JRSS B, 2024), section 4. Someone
-who doubts that the mean mu is as low as m bets before each return, with a stake lambda_i >= 0 set by the past:
+Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting" (JRSS B, 2024), section 4. A gambler
+bets before each return that the mean mu is above m, with a stake lambda_i >= 0 that depends only on the past:
 
     K_n(m) = product over i <= n of 1 + lambda_i(m) (X_i - m),   0 <= lambda_i(m) <= c / m with c < 1.
 
@@ -30,13 +30,18 @@ _HALVINGS = 50
 def lower_bound(returns, delta: float, *, planned: int | None = None) -> float:
     """A number below the mean of the distribution of the returns, with probability at least 1 - delta.
 
-    planned: how many returns there were meant to be, if their collection was cut short.
+    planned: how many returns were planned, if fewer were collected.
     """
     validation.probability("delta", delta)
     returns = np.asarray(returns, np.float64)
     if returns.ndim != 1 or len(returns) == 0 or not (returns.min() >= 0 and returns.max() <= 1):
         raise ValueError("the returns must be a list of at least one number in [0, 1]")
     stakes = np.sqrt(2 * math.log(1 / delta) / ((planned or len(returns)) * _variances_so_far(returns)))
+    return largest_refuted(returns, stakes, delta)
+
+
+def largest_refuted(returns: np.ndarray, stakes: np.ndarray, delta: float) -> float:
+    """The largest mean m with K_n(m) >= 1 / delta, by halving; 0 if there is none. stakes: before they are capped."""
     low, high = 0.0, float(returns.mean())
     for _ in range(_HALVINGS):
         middle = (low + high) / 2

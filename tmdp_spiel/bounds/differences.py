@@ -1,14 +1,13 @@
-"""Bets on differences of policies: what certifies that an answer is within epsilon of the best.
+"""Bets on differences of policies, which certify that an answer is within epsilon of the best.
 
-Proven in docs/theory.md, section 11.
+The proof is in docs/theory.md, section 11.
 
 An episode is played by a mixed plan mu. For any baseline Q and any policy pi, pure or mixed, the estimate
 
     X(s) = sum over a of pi(a | s) Q(s, a) + pi(a_t | s) / mu(a_t | s) (X(next) - Q(s, a_t)),   X(end) = the return,
 
-followed along the path from its first state, is unbiased for V(pi). Let hat be the answer of the moment and
-D(pi) = X(pi) - X(hat). Whoever doubts that V(pi) - V(hat) is as large as epsilon, and stakes lambda, multiplies a
-capital by
+followed along the path from its first state, is unbiased for V(pi). Let hat be the current answer and D(pi) = X(pi) -
+X(hat). A gambler who bets that V(pi) - V(hat) is below epsilon, with stake lambda, multiplies the capital by
 
     1 + lambda (epsilon - D(pi)).
 

@@ -1,9 +1,9 @@
 """Bets on values where an episode was cut short, because an opponent failed in it.
 
-Nothing is known of how it would have gone on, so it counts as the continuation that is worst for each side. What is
-added to the bracket of the upper bound, lambda X + psi (X - x)^2, is convex in X, what is added to that of the lower
-bound is concave: the worst is at the least or at the largest X that a continuation can have
-(docs/lab/theory_sharper.md, section 4).
+How it would have continued is unknown, so it counts as the worst continuation for each side. What is added to the
+bracket of the upper bound, lambda X + psi (X - x)^2, is convex in X, what is added to that of the lower bound is
+concave: the worst is at the least or at the largest X that a continuation can have (docs/lab/theory_sharper.md, section
+4).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tmdp_spiel.bounds.policy_values import LOWER, UPPER, leave_path, penalty
 
 @numba.njit(cache=True)
 def possible_estimates(links, bet, path, length, least_return, most_return, root_can_end):
-    """The least and the most that X can come to after a path, over all continuations that the rules allow.
+    """The smallest and the largest X after a path, over all continuations that the rules allow.
 
     Returns four numbers: for the pure policies that play the whole path, and for the answer.
     """

@@ -1,10 +1,10 @@
-"""Bets on the values of all policies, as in bounds/policy_values, on estimates that know the whole episode.
+"""Bets on the values of all policies, as in bounds/policy_values, with estimates that use the whole history.
 
-Proven in docs/lab/theory_sharper.md, section 8. Once an episode has ended, its history is known, and so are the
+The proof is in docs/lab/theory_sharper.md, section 8. Once an episode has ended, its history is known, and so are the
 probabilities with which chance drew. Let B be any function of histories that is set before the episode, B(h) =
 E[B(next) | h] where chance draws next. Then the estimate X(pi) of bounds/differences has the same mean if the baseline
-of an own move is B of the history after it, and if at every draw B(h) - B(next) is added, times the weight there: only
-the moves of the other players are left to make estimates vary.
+of an own move is B of the history after it, and if at every draw B(h) - B(next) is added, times the weight there: so
+only the moves of the other players make the estimates vary.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def settle(links, histories, bet, base, raised, nodes, length, totals):
 
 @numba.njit(cache=True)
 def largest_estimate(histories, mu, base, raised):
-    """The most that X can be for any pure policy and any episode that the rules allow, bottom-up."""
+    """The largest X for any pure policy and any episode that the rules allow, bottom-up."""
     most = np.empty(len(histories.kind))
     for h in range(len(most) - 1, -1, -1):
         most[h] = largest_after(histories, mu, base, raised, most, h)
@@ -87,7 +87,7 @@ def largest_after(histories, mu, base, raised, most, h):
 
 @numba.njit(cache=True)
 def least_estimate(histories, mu, answer, base):
-    """The least that X of the answer can be in any episode that the rules allow, bottom-up."""
+    """The smallest X of the answer in any episode that the rules allow, bottom-up."""
     least = np.empty(len(histories.kind))
     for h in range(len(least) - 1, -1, -1):
         kind = histories.kind[h]
@@ -113,37 +113,20 @@ def least_estimate(histories, mu, answer, base):
 
 
 @numba.njit(cache=True)
-def answer_estimate(histories, answer, base, nodes):
-    """X of a mixed plan for an episode that was played by it."""
-    x = 0.0
+def answer_estimate(histories, mu, answer, base, nodes):
+    """X of the answer, for an episode that was played by mu; as the lower side of settle() has it."""
+    x, weight = 0.0, 1.0
     for k in range(len(nodes) - 1):
         node, after = nodes[k], nodes[k + 1]
-        if histories.kind[node] == CHANCE:
-            x += base[node] - base[after]
-        elif histories.kind[node] == OWN:
+        kind = histories.kind[node]
+        if kind == CHANCE:
+            x += weight * (base[node] - base[after])
+        elif kind == OWN:
+            expected = 0.0
             for at in range(histories.first_move[node], histories.first_move[node + 1]):
                 child = histories.child[at]
-                x += answer[histories.move[child]] * base[child]
-            x -= base[after]
-    return x + histories.value[nodes[-1]]
-
-
-@numba.njit(cache=True)
-def least_of_answer(histories, answer, base):
-    """The least that answer_estimate can be in any episode that the rules and the answer allow, bottom-up."""
-    least = np.empty(len(histories.kind))
-    for h in range(len(least) - 1, -1, -1):
-        kind = histories.kind[h]
-        lowest, expected = histories.value[h] if kind == END else np.inf, 0.0
-        for at in range(histories.first_move[h], histories.first_move[h + 1]):
-            child = histories.child[at]
-            if kind == CHANCE:
-                lowest = min(lowest, least[child] + base[h] - base[child])
-            elif kind == OWN:
                 expected += answer[histories.move[child]] * base[child]
-                if answer[histories.move[child]] > 0.0:
-                    lowest = min(lowest, least[child] - base[child])
-            else:
-                lowest = min(lowest, least[child])
-        least[h] = lowest + expected
-    return least[0]
+            ratio = answer[histories.move[after]] / mu[histories.move[after]]
+            x += weight * (expected - ratio * base[after])
+            weight *= ratio
+    return x + weight * histories.value[nodes[-1]]

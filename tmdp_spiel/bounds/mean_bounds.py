@@ -1,12 +1,12 @@
 """Certified bounds on one mean of numbers that are bounded on one side only, by betting.
 
-Waudby-Smith and Ramdas (JRSS B, 2024), as in bounds/betting, for numbers X_i >= least with one mean mu. Whoever doubts
-that the mean is as low as m stakes lambda_i >= 0, set by the past, and has the capital
+Waudby-Smith and Ramdas (JRSS B, 2024), as in bounds/betting, for numbers X_i >= least with one mean mu. A gambler who
+bets that the mean is above m, with stakes lambda_i >= 0 that depend only on the past, has the capital
 
     K_n(m) = product over i <= n of 1 + lambda_i(m) (X_i - m),   lambda_i(m) <= c / (m - least) with c < 1.
 
-The factors are positive and have mean 1 at m = mu, so K(mu) ever reaches 1 / delta with probability at most delta.
-Nothing is asked of the other side: a single huge X only adds to the capital. The stakes are
+The factors are positive and have mean 1 at m = mu, so K(mu) reaches 1 / delta with probability at most delta. The
+values need no upper bound: a single huge X only increases the capital. The stakes are
 
     lambda_i(m) = min(sqrt(2 ln(1 / delta) / (n var_i)), c / (m - least)),
 
@@ -36,10 +36,10 @@ def lower_mean(values, *, least: float, delta: float, planned: int | None = None
 
     Args:
         values: independent draws of one distribution, or any numbers with this mean given those before them.
-        least: what no value is below, known before they were drawn.
+        least: a lower bound on all values, known before they were drawn.
         delta: the probability with which the bound may be wrong.
-        planned: how many values there were meant to be, if their collection was cut short. Without it their number must
-            have been settled before they were drawn.
+        planned: how many values were planned, if fewer were collected. Without it, their number must have been fixed
+            before they were drawn.
 
     Returns:
         The bound; `least` if nothing better is certain.
@@ -49,7 +49,7 @@ def lower_mean(values, *, least: float, delta: float, planned: int | None = None
     if values.ndim != 1 or len(values) == 0 or not np.all(np.isfinite(values)):
         raise ValueError("the values must be a list of at least one finite number")
     if not values.min() >= least - 1e-9 * max(1.0, abs(least)):
-        raise ValueError(f"a value of {values.min()} is below {least}, which was said to be the least possible")
+        raise ValueError(f"a value of {values.min()} is below {least}, which was given as the smallest possible value")
     above = np.maximum(values - least, 0.0)
     number = len(above) if planned is None else validation.whole_number("planned", planned)
     if number < len(above):

@@ -1,7 +1,8 @@
-"""Bets on the values of all policies at once: a bound on the best response at all times, with no epsilon.
+"""Bets on the values of all policies together: an upper bound on the best response at all times, without an epsilon.
 
-Proven in docs/lab/theory_sharper.md, section 4. An episode is played by a mixed plan mu. With the unbiased estimate
-X(pi) of V(pi) of bounds/differences, a stake lambda, a centre x and a bound b >= X(pi) - x, all set before the episode,
+The proof is in docs/lab/theory_sharper.md, section 4. An episode is played by a mixed plan mu. With the unbiased
+estimate X(pi) of V(pi) of bounds/differences, a stake lambda, a centre x and a bound b >= X(pi) - x, all set before the
+episode,
 
     exp(lambda (V(pi) - X(pi)) - psi(lambda b) / b^2 (X(pi) - x)^2),   psi(u) = -ln(1 - u) - u,
 
@@ -9,8 +10,8 @@ has mean at most 1 (Fan, Grama and Liu, 2015). So with probability 1 - delta, at
 
     V* <= max over pi of [ sum_i lambda_i X_i(pi) + psi_i (X_i(pi) - x_i)^2 + ln(1 / delta) ] / sum_i lambda_i,
 
-and the bracket is a sum over the sequences that pi plays: one bottom-up pass. From below, the same with the signs
-turned around bounds what the answers that were current when the bets were made are worth.
+and the bracket is a sum over the sequences that pi plays: one bottom-up pass. With the signs reversed, this gives a
+lower bound on the value of the answers that were current when the bets were made.
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ def largest_total(links, totals):
 
 @numba.njit(cache=True)
 def largest_estimate(links, bet, most_return, root_can_end):
-    """The most that X can be for any pure policy and any episode that the rules allow, top-down.
+    """The largest X for any pure policy and any episode that the rules allow, top-down.
 
     A policy either leaves the path, which needs no return, or plays all of it, which the return only raises.
     """
@@ -139,7 +140,7 @@ def largest_estimate(links, bet, most_return, root_can_end):
 
 @numba.njit(cache=True)
 def least_estimate(links, bet, least_return, root_can_end):
-    """The least that X of the answer can be in any episode that the rules allow, top-down."""
+    """The smallest X of the answer in any episode that the rules allow, top-down."""
     root = len(links.can_end)
     before, weight = np.zeros(root + 1), np.ones(root + 1)
     least = 0.0 if root_can_end else np.inf

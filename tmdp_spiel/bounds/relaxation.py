@@ -1,5 +1,6 @@
-"""A known opponent: the best response bounded from above by information relaxation, a response from below by control
-variates, both with one function W of the own states. Proven in docs/lab/theory_sharper.md, sections 1 and 2.
+"""Bounds against a known opponent: from above by information relaxation, from below with control variates.
+
+Both use one function W of the player's states. The proofs are in docs/lab/theory_sharper.md, sections 1 and 2.
 
 Let W be any numbers, one an own state, fixed beforehand, and W(end) = the return. With
 

@@ -23,7 +23,7 @@ _OWN_SHARE = 0.5  # of what a sequence is handed, that its own bound keeps; the 
 _HALVINGS = 40
 
 
-def upper_values(tree: InfostateTree, visits, returns, squares, delta: float) -> np.ndarray:
+def upper_values(tree: InfostateTree, visits, returns, squares, delta: float, *, foreseen: float = 1.0) -> np.ndarray:
     """Upper bounds on the best values after every sequence and, last, the root.
 
     Args:
@@ -33,12 +33,13 @@ def upper_values(tree: InfostateTree, visits, returns, squares, delta: float) ->
         squares: sums of their squares.
         delta: with probability 1 - delta, after all episodes at once and however they were chosen, the last entry is
             above the value of every policy; the others hold for the sequences of a best policy.
+        foreseen: if above 1, an estimate instead, for that many times the episodes, if they go as those so far.
     """
     validation.probability("delta", delta)
-    shares = policy_shares(tree.links)
+    needed = (policy_shares(tree.links) + math.log(1 / delta)) / validation.positive("foreseen", foreseen)
     upper = np.ones(tree.num_sequences + 1)
     counts = np.ascontiguousarray(visits, np.int64)
-    _bound_all(tree.links, counts, np.asarray(returns), np.asarray(squares), shares + math.log(1 / delta), upper)
+    _bound_all(tree.links, counts, np.asarray(returns), np.asarray(squares), needed, upper)
     return upper
 
 

@@ -2,8 +2,8 @@
 
 If every player's lower bound holds at all times with probability 1 - delta_p, and so does every upper one by itself,
 the test stops the first time that the threshold is outside of the weighted sums of the bounds. It is then wrong with
-probability at most the sum of the delta_p, however often it looked: of the two wrong answers only one is possible for
-the value at hand (docs/lab/theory_sharper.md, section 6).
+probability at most the sum of the delta_p, however often it looked, because only one of the two answers is wrong for
+the true value (docs/lab/theory_sharper.md, section 6).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class AnytimeInterval(typing.Protocol):
     """A value that is bounded from both sides at all times, in utility units."""
 
     def play(self, episodes: int) -> int:
-        """Plays that many more episodes, or fewer if it cannot continue; returns how many."""
+        """Plays the given number of further episodes, or fewer if it cannot continue; returns how many."""
 
     def interval(self) -> tuple[float, float]:
         """The bounds after the episodes so far."""
@@ -28,7 +28,7 @@ class AnytimeInterval(typing.Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class Decision:
-    """above: True if the value is above the threshold, False if it is not, None if that is not known yet.
+    """above: True if the value is above the threshold, False if it is not, None if this is not known yet.
 
     lower, upper: the bounds on the weighted sum when it was decided;  episodes: of each player
     """
@@ -58,7 +58,7 @@ def decide_above(
         weights: 1 / number of players each if not given, which makes the sum the exploitability of a zero-sum game.
         first_look: episodes of each player before the first look.
         growth: by which a player's episodes grow between looks.
-        stop: asked after each look, to give up early.
+        stop: called after each look; the test ends if it returns True.
     """
     if not players:
         raise ValueError("at least one player's interval is needed")

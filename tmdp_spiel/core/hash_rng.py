@@ -1,8 +1,10 @@
-"""Random numbers that are functions of (seed, time, key), for breaking ties.
+"""Random numbers that are functions of (seed, time, key), for breaking ties and for Thompson sampling.
 
 A plan is computed only at the states that it can reach. With a stream of random numbers, a choice would depend on which
 states were visited before it. Hashing gives every state its own draw at every time, whether or not it is visited.
 """
+
+import math
 
 import numpy as np
 
@@ -120,3 +122,10 @@ def ending_stream(links, sequence, number):
 def value_stream(links, child, number):
     """The first key of the draws for the value of a child state; two streams, number 0 and 1."""
     return (len(links.parent) + 3 * len(links.can_end) + 2 * np.int64(child) + number) * DRAWS
+
+
+@kernel
+def normal(seed, time, key, second):
+    """A standard normal draw from the uniform numbers of two keys (Box and Muller)."""
+    radius = math.sqrt(-2.0 * math.log(1.0 - uniform(seed, time, key)))
+    return radius * math.cos(2.0 * math.pi * uniform(seed, time, second))

@@ -56,7 +56,8 @@ def label_ends(axes, ends: list[tuple[float, float, str, Any]]) -> None:
         places[at] = min(places[at], 1.0 if at == len(places) - 1 else places[at + 1] - _LINE)
     for place, at in zip(places, order):
         x, y, words, colour = ends[at]
+        arrow = {"arrowstyle": "-", "color": colour, "linewidth": 0.6, "relpos": (0.0, 0.5)}  # to the left of the words
         axes.annotate(
             words, (x, y), xytext=(1.03, place), textcoords="axes fraction", color=colour, va="center",
-            fontsize=9, arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.6}, annotation_clip=False,
+            fontsize=9, arrowprops=arrow, annotation_clip=False,
         )  # fmt: skip

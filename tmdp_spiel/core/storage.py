@@ -17,6 +17,8 @@ import secrets
 import shutil
 import stat
 import time
+import typing
+from collections.abc import Iterator
 
 import numpy as np
 import platformdirs
@@ -31,14 +33,14 @@ class InUseError(OSError):
     """Another process, or another run of this one, is writing the file."""
 
 
-def read_only(array, dtype=None) -> np.ndarray:
+def read_only(array: typing.Any, dtype: typing.Any = None) -> np.ndarray:
     """A contiguous, read-only view or copy: kernels are then compiled once for built and for memory-mapped arrays."""
     array = np.ascontiguousarray(array, dtype).view(np.ndarray).view()
     array.flags.writeable = False
     return array
 
 
-def fingerprint(*contents) -> str:
+def fingerprint(*contents: typing.Any) -> str:
     """A hash of arrays and of numbers, strings and None."""
     digest = hashlib.sha256()
     for content in contents:
@@ -55,14 +57,14 @@ def cache_directory() -> pathlib.Path:
     return pathlib.Path(os.environ.get("TMDP_SPIEL_CACHE") or platformdirs.user_cache_path("tmdp_spiel"))
 
 
-def checked_path(path) -> pathlib.Path:
+def checked_path(path: str | os.PathLike) -> pathlib.Path:
     """Converts to a Path; a TypeError if it is neither a string nor a path."""
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"a path must be a string or a pathlib.Path, not {path!r}")
     return pathlib.Path(path)
 
 
-def check_folder(path) -> None:
+def check_folder(path: str | os.PathLike) -> None:
     """Creates a folder and raises an error if nothing can be written to it."""
     folder = pathlib.Path(path)
     try:
@@ -87,7 +89,7 @@ def _try_lock(descriptor: int) -> bool:
     return True
 
 
-def remove_unfinished(path) -> None:
+def remove_unfinished(path: str | os.PathLike) -> None:
     """Removes the temporary files of `path` left behind by processes that no longer run, and nothing else."""
     path = pathlib.Path(os.path.realpath(path))
     ours = re.compile(re.escape(f".{path.name}.") + "[0-9a-f]{16}" + re.escape(_SUFFIX))
@@ -110,7 +112,7 @@ def remove_unfinished(path) -> None:
 
 
 @contextlib.contextmanager
-def locked(path):
+def locked(path: str | os.PathLike) -> Iterator[None]:
     """For a file that one process at a time may write: raises InUseError while another process holds the lock.
 
     Temporary files left behind by killed processes are removed.
@@ -138,7 +140,7 @@ def locked(path):
         os.close(descriptor)
 
 
-def _is_still(path, descriptor: int) -> bool:
+def _is_still(path: str | os.PathLike, descriptor: int) -> bool:
     """Whether the path names the open file."""
     try:
         return os.path.samestat(os.stat(path, follow_symlinks=False), os.fstat(descriptor))
@@ -146,7 +148,7 @@ def _is_still(path, descriptor: int) -> bool:
         return False
 
 
-def _sync(path) -> None:
+def _sync(path: str | os.PathLike) -> None:
     """Synchronises a directory's entries to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -171,7 +173,7 @@ def _create(path: pathlib.Path, directory: bool = False) -> tuple[int, pathlib.P
 
 
 @contextlib.contextmanager
-def replacing(path, mode: str = "w"):
+def replacing(path: str | os.PathLike, mode: str = "w") -> Iterator[typing.Any]:
     """Opens a file that replaces `path` atomically when the block ends: readers see the old file or the new one.
 
     The permissions of a replaced file are kept; those of a new file follow the umask. A symbolic link is followed.
@@ -199,7 +201,7 @@ def replacing(path, mode: str = "w"):
 # Checked JSON documents.
 
 
-def write_checked_json(path, document) -> None:
+def write_checked_json(path: str | os.PathLike, document: typing.Any) -> None:
     """Writes a JSON document with its checksum, atomically. Removes what killed processes left behind."""
     body = json.dumps(document)
     remove_unfinished(path)
@@ -207,7 +209,7 @@ def write_checked_json(path, document) -> None:
         file.write(f"{hashlib.sha256(body.encode()).hexdigest()}\n{body}")
 
 
-def read_checked_json(path):
+def read_checked_json(path: str | os.PathLike) -> typing.Any:
     """The document that write_checked_json wrote, or None if the file is missing, truncated or altered.
 
     Raises an OSError if the file exists but cannot be read.
@@ -227,10 +229,10 @@ def read_checked_json(path):
 class _Hashing:
     """A file that hashes what is written to it."""
 
-    def __init__(self, file):
+    def __init__(self, file: typing.Any):
         self._file, self._hash = file, hashlib.sha256()
 
-    def write(self, data) -> int:
+    def write(self, data: typing.Any) -> int:
         self._hash.update(data)
         return self._file.write(data)
 
@@ -239,7 +241,7 @@ class _Hashing:
         return self._hash.hexdigest()
 
 
-def save_directory(path, contents: dict) -> None:
+def save_directory(path: str | os.PathLike, contents: dict) -> None:
     """Writes arrays as .npy and everything else as .json into a new directory, atomically.
 
     The SHA-256 of every file is in checksums.json.
@@ -283,7 +285,7 @@ class SavedDirectory:
     checked again if any of these change.
     """
 
-    def __init__(self, path):
+    def __init__(self, path: str | os.PathLike):
         self.path = pathlib.Path(path)
         if not self.path.is_dir():
             raise FileNotFoundError(f"there is no saved tree {path}")
@@ -306,7 +308,7 @@ class SavedDirectory:
             "wrote no checksums, build and save it again"
         )
 
-    def damaged(self, name: str, what) -> ValueError:
+    def damaged(self, name: str, what: typing.Any) -> ValueError:
         """The error for a damaged file."""
         return ValueError(f"{self.path / name} is damaged ({what}); build and save the tree again")
 
@@ -330,7 +332,7 @@ class SavedDirectory:
             raise self.damaged(name, "a boolean that is neither 0 nor 1")
         return array
 
-    def document(self, name: str):
+    def document(self, name: str) -> typing.Any:
         """One JSON document."""
         name += ".json"
         self._verify(name)
@@ -372,7 +374,7 @@ class SavedDirectory:
 
 
 @contextlib.contextmanager
-def opening(path):
+def opening(path: str | os.PathLike) -> Iterator[SavedDirectory]:
     """A SavedDirectory to read from. If the block raises no error, the directory records which files were checked."""
     saved = SavedDirectory(path)
     try:
@@ -385,7 +387,7 @@ def opening(path):
 
 
 @contextlib.contextmanager
-def opening_again(path):
+def opening_again(path: str | os.PathLike) -> Iterator[None]:
     """For an object that was pickled as its path: explains the error if the files no longer exist."""
     try:
         yield

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Collection
+from typing import Any
 
 
-def is_number(value) -> bool:
+def is_number(value: Any) -> bool:
     """Whether the value is a real number, of Python or NumPy; booleans are rejected."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
-def is_whole(value) -> bool:
+def is_whole(value: Any) -> bool:
     """Whether the value is a whole number, which includes floats such as 3.0; booleans are rejected."""
     return is_number(value) and math.isfinite(value) and int(value) == value
 
@@ -30,7 +32,7 @@ def positive(name: str, value: float) -> float:
     return float(value)
 
 
-def choice(name: str, value: str, options) -> str:
+def choice(name: str, value: str, options: Collection[str]) -> str:
     """The value, if it is one of the options."""
     if not isinstance(value, str) or value not in options:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}, not {value!r}")

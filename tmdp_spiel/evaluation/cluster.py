@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
+import typing
 import warnings
 from collections.abc import Iterator
 from urllib.parse import urlsplit
@@ -27,7 +28,7 @@ def is_protected(address: str) -> bool:
         return host == "localhost"
 
 
-def connect(address: str):
+def connect(address: str) -> typing.Any:
     """A distributed.Client. Certificates for tls:// come from Dask's own configuration (docs/lab/reliability.md).
 
     Raises:

@@ -60,7 +60,8 @@ class DaskExecutor(concurrent.futures.Executor):
     """Tasks on the workers of a Dask cluster.
 
     Args:
-        client: a distributed.Client. Its scheduler is told not to repeat the tasks of a worker that died.
+        client: a distributed.Client. Its scheduler is told not to repeat the tasks of a worker that died. Only a task
+            that had ended is computed again, if its worker dies before the result was fetched.
     """
 
     def __init__(self, client):

@@ -63,12 +63,12 @@ class GracefulInterrupt(contextlib.AbstractContextManager):
 
     def __init__(self):
         self.requested = False
-        self._listens = False
+        self._handles_ctrl_c = False
 
     def __enter__(self):
         in_main_thread = threading.current_thread() is threading.main_thread()
-        self._listens = in_main_thread and multiprocessing.parent_process() is None
-        if self._listens:
+        self._handles_ctrl_c = in_main_thread and multiprocessing.parent_process() is None
+        if self._handles_ctrl_c:
             self._previous = signal.signal(signal.SIGINT, self._request)
         return self
 
@@ -76,7 +76,7 @@ class GracefulInterrupt(contextlib.AbstractContextManager):
         self.requested = True
 
     def __exit__(self, *exception):
-        if self._listens:
+        if self._handles_ctrl_c:
             signal.signal(signal.SIGINT, self._previous)
         return None
 

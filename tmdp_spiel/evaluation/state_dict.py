@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numbers
 import sys
+import typing
 from collections.abc import Mapping
 
 import numpy as np
@@ -18,7 +19,7 @@ from tmdp_spiel.trees.infostate_tree import InfostateTree
 from tmdp_spiel.trees.lazy_tree import LazyTree
 
 _GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
-_FROM_CONSTRUCTOR = ("tree", "rules", "order", "_apart", "seed", "_hyper_parameters")
+_FROM_CONSTRUCTOR = ("tree", "rules", "order", "_apart", "_foreseen", "seed", "_hyper_parameters")
 
 
 class StateMismatchError(ValueError):
@@ -44,7 +45,7 @@ class StateEncoder:
         self._tree_parts = {id(part): name for name, part in _parts_of(tree).items()}
         self._alive: list = []  # so that an id stays that of one object
 
-    def document(self, value, where: str = ""):
+    def document(self, value: typing.Any, where: str = "") -> typing.Any:
         """The value in JSON."""
         if value is None or isinstance(value, (bool, int, float, str)):
             return value
@@ -87,7 +88,7 @@ class StateEncoder:
         return len(self.arrays) - 1
 
 
-def _plain_kind(value) -> str:
+def _plain_kind(value: typing.Any) -> str:
     if isinstance(value, (bool, np.bool_)):
         return "boolean"
     return "number" if isinstance(value, numbers.Real) else type(value).__name__
@@ -111,11 +112,13 @@ def state_dict(learner: Learner) -> dict:
 class StateDecoder:
     """Reads what StateEncoder wrote, into a structure of the same kind."""
 
-    def __init__(self, tree: InfostateTree, arrays: list[np.ndarray], growing: tuple[str, ...] = (), kinds=None):
+    def __init__(
+        self, tree: InfostateTree, arrays: list[np.ndarray], growing: tuple[str, ...] = (), kinds: typing.Any = None
+    ):
         self._parts, self._arrays = _parts_of(tree), arrays
         self._growing, self._kinds = growing, kinds or {}
 
-    def value(self, document, like, where: str = ""):
+    def value(self, document: typing.Any, like: typing.Any, where: str = "") -> typing.Any:
         """The decoded document, of the same kind as `like`; if that is None, anything that needs no class."""
         if not isinstance(document, dict):
             return self._plain(document, like, where)
@@ -142,21 +145,21 @@ class StateDecoder:
             return like
         raise StateMismatchError(f"{where} cannot be read")
 
-    def _plain(self, document, like, where: str):
+    def _plain(self, document: typing.Any, like: typing.Any, where: str) -> typing.Any:
         if isinstance(document, list):
             raise StateMismatchError(f"{where} cannot be read")
         if document is not None and like is not None and _plain_kind(document) != _plain_kind(like):
             raise StateMismatchError(f"{where} is {document!r}, but should be a {type(like).__name__}")
         return document
 
-    def _fields(self, content, kind, like, where: str):
+    def _fields(self, content: typing.Any, kind: typing.Any, like: typing.Any, where: str) -> typing.Any:
         maker = type(like) if hasattr(like, "_fields") else self._kinds.get(kind)
         if maker is None or not isinstance(content, dict) or list(content) != list(maker._fields):
             raise StateMismatchError(f"{where} is a {kind}, which is not known here or has other fields")
         places = like if hasattr(like, "_fields") else maker(*[None] * len(maker._fields))
         return maker(*(self.value(content[name], getattr(places, name), f"{where}.{name}") for name in maker._fields))
 
-    def _array(self, number, like, where: str):
+    def _array(self, number: typing.Any, like: typing.Any, where: str) -> typing.Any:
         if type(number) is not int or not 0 <= number < len(self._arrays):
             raise StateMismatchError(f"{where} is an array that is not in the file")
         array = self._arrays[number]
@@ -171,7 +174,7 @@ class StateDecoder:
             raise StateMismatchError(f"{where} is an array, but should be a {type(like).__name__}")
         return array
 
-    def _generator(self, content, like, where: str) -> np.random.Generator:
+    def _generator(self, content: typing.Any, like: typing.Any, where: str) -> np.random.Generator:
         state = self.value(content, None, where)
         name = state.get("bit_generator") if isinstance(state, dict) else None
         if name not in _GENERATORS or not (like is None or isinstance(like, np.random.Generator)):
@@ -184,7 +187,7 @@ class StateDecoder:
         return generator
 
 
-def load_state_dict(learner: Learner, document, arrays: list[np.ndarray]) -> None:
+def load_state_dict(learner: Learner, document: typing.Any, arrays: list[np.ndarray]) -> None:
     """Fills a new learner with what another one has learned."""
     if not isinstance(document, dict) or set(document) != {"dict"}:
         raise StateMismatchError("there is no learner in it")

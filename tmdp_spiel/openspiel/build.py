@@ -27,8 +27,8 @@ from tmdp_spiel.trees.utility_scale import UtilityScale
 DEFAULT_MAX_NODES = 3_000_000
 _MORE_NODES = "raise it if there is memory (about 1 GiB a million in the worst case)"
 _WORTH_PROBING = 100_000  # max_nodes: a smaller limit is met soon enough
-_SURELY = 1_000  # the endings that a random descent shows, by max_nodes, from which a game is refused at once
-_PRODUCT_ENOUGH = 10**30
+_SURELY = 100  # the endings that random descents show, by max_nodes, from which a game is refused at once
+_DESCENTS, _SECONDS_OF_DESCENTS = 300, 0.5
 _ROOT = -1
 _CHANCE = int(pyspiel.PlayerId.CHANCE)
 
@@ -253,9 +253,9 @@ class _Budget:
             )
 
     def refuse_at_once(self) -> None:
-        """The error for a game that a random descent shows to be too large."""
+        """The error for a game that random descents show to be too large."""
         many = f"{self.max_nodes:,} histories"
-        self._refuse("max_nodes", f"a random descent, which shows more than {many},", f"max_nodes: {_MORE_NODES}")
+        self._refuse("max_nodes", f"random descents, which show more than {many},", f"max_nodes: {_MORE_NODES}")
 
     def _refuse(self, limit: str, reached: str, remedy: str) -> None:
         found = self._found
@@ -274,7 +274,7 @@ def _traverse(
     check_supported(game)
     found = _Discovered(game, player)
     budget = _Budget(max_nodes, max_seconds, found, opponents)
-    if max_nodes >= _WORTH_PROBING and _endings_on_a_descent(game) > _SURELY * max_nodes:
+    if max_nodes >= _WORTH_PROBING and _shows_more_endings(game, _SURELY * max_nodes):
         budget.refuse_at_once()
     state, sequence, weight, tail = game.new_initial_state(), _ROOT, 1.0, 0
     path: list = []  # the histories above the current one, each with the moves that are still to be made there
@@ -299,17 +299,25 @@ def _traverse(
             state = state.child(action)
 
 
-def _endings_on_a_descent(game: pyspiel.Game) -> int:
-    """The product of the numbers of moves on one random path, whose mean is the number of endings (Knuth, 1975).
+def _shows_more_endings(game: pyspiel.Game, number: int) -> bool:
+    """Whether random descents show more endings than that.
 
-    So by Markov's inequality it is above c times the number of endings with probability at most 1 / c.
+    The product of the numbers of moves on a random path has the number of endings as its mean (Knuth, 1975), and so has
+    the average of several. By Markov's inequality it is above c times that with probability at most 1 / c.
     """
-    state, rng, product = game.new_initial_state(), random.Random(0), 1
-    while not state.is_terminal() and product < _PRODUCT_ENOUGH:
-        moves = state.legal_actions()
-        product *= len(moves)
-        state.apply_action(rng.choice(moves))
-    return product
+    rng, total, until = random.Random(0), 0, time.perf_counter() + _SECONDS_OF_DESCENTS
+    for _ in range(_DESCENTS):
+        state, product = game.new_initial_state(), 1
+        while not state.is_terminal():
+            moves = state.legal_actions()
+            product *= len(moves)
+            if total + product > number * _DESCENTS:  # products only grow on the way to an ending
+                return True
+            state.apply_action(rng.choice(moves))
+            if time.perf_counter() > until:
+                return False
+        total += product
+    return False
 
 
 def _moves(

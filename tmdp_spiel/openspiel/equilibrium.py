@@ -56,6 +56,10 @@ def equilibrium(
 
     Returns:
         A policy of all players, with its `exploitability` in the game's utility units.
+
+    >>> import tmdp_spiel as ts
+    >>> ts.equilibrium("kuhn", 100).exploitability < 0.01
+    True
     """
     game = load_game(game)
     shipped = enumeration_of(game).equilibrium(game, iterations)

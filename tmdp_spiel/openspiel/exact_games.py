@@ -22,7 +22,7 @@ from tqdm import auto as tqdm
 from tmdp_spiel.core import storage
 from tmdp_spiel.openspiel import registry, table_files
 from tmdp_spiel.openspiel.build import GameTooLargeError
-from tmdp_spiel.openspiel.load_game import game_string, load_game
+from tmdp_spiel.openspiel.load_game import GameLike, game_string, load_game
 from tmdp_spiel.openspiel.opponents.fixed import check_player
 from tmdp_spiel.openspiel.policy_tables import TablePolicy, policy_table
 from tmdp_spiel.planning.cfr import CFRSolver
@@ -62,7 +62,9 @@ class ExactEnumeration(registry.Enumeration):
             return form
         return form if sum(tree.num_sequences for tree in form.trees) > SMALL else None
 
-    def tree_mdp(self, game, player, opponent, max_seconds: float | None = None) -> TreeMDP | None:
+    def tree_mdp(
+        self, game: pyspiel.Game, player: int, opponent: Any, max_seconds: float | None = None
+    ) -> TreeMDP | None:
         form = self._own_form(game)
         if form is None:
             return None
@@ -74,17 +76,17 @@ class ExactEnumeration(registry.Enumeration):
         table = policy_table(form, other, opponent, max_seconds=max_seconds)
         return sequence_form.tree_mdp(form, player, table)
 
-    def infostate_tree(self, game, player) -> InfostateTree | None:
+    def infostate_tree(self, game: pyspiel.Game, player: int) -> InfostateTree | None:
         form = self._own_form(game)
         return None if form is None else form.trees[player]
 
-    def equilibrium(self, game, iterations: int | None = None) -> TablePolicy | None:
+    def equilibrium(self, game: pyspiel.Game, iterations: int | None = None) -> TablePolicy | None:
         if self._shipped is None or not (file := shipped_file(self._shipped, game)).exists():
             return None
         form = self._form_of(game)
         return None if form is None else _kept_policy(game, form, file)
 
-    def solve(self, game, iterations: int) -> TablePolicy | None:
+    def solve(self, game: pyspiel.Game, iterations: int) -> TablePolicy | None:
         form = self._own_form(game)
         if form is None:
             return None
@@ -122,7 +124,7 @@ def _free_memory() -> int | None:
         return None
 
 
-def exact_form(game) -> SequenceForm:
+def exact_form(game: GameLike) -> SequenceForm:
     """The exact sequence form of a game that has one.
 
     Args:
@@ -138,13 +140,21 @@ def exact_form(game) -> SequenceForm:
     return form
 
 
-def exact_exploitability(game, agent, **options) -> Exploitability:
+def exact_exploitability(game: GameLike, agent: Any, **options: Any) -> Exploitability:
     """The exact exploitability of an agent: both best responses and both values.
 
     Args:
         game: a game with an exact sequence form.
         agent: what `policy_table` takes, for both players; or a mapping from player to such an agent.
         options: of `policy_table`.
+
+    Returns:
+        Both values, both best responses and `exploitability`, in the game's utility units.
+
+    >>> import tmdp_spiel as ts
+    >>> found = ts.exact_exploitability("liars_dice(numdice=1,dice_sides=3)", "uniform")
+    >>> found.best_responses[0] > found.values[0]
+    True
     """
     form = exact_form(game)
     by_player = isinstance(agent, Mapping) and bool(agent) and set(agent) <= {0, 1}
@@ -157,7 +167,7 @@ def exact_exploitability(game, agent, **options) -> Exploitability:
 
 
 def solve(
-    game,
+    game: pyspiel.Game,
     form: SequenceForm,
     iterations: int,
     *,
@@ -246,7 +256,7 @@ def _numbering(form: SequenceForm) -> str:
     return f"{form.trees[0].game_string} {table_files.numbering(form.trees[0])}"
 
 
-def _measured_policy(game, form: SequenceForm, tables: list[np.ndarray]) -> TablePolicy:
+def _measured_policy(game: pyspiel.Game, form: SequenceForm, tables: list[np.ndarray]) -> TablePolicy:
     """An equilibrium that took no iterations, with its exploitability."""
     found = sequence_form.exploitability(form, tables)
     facts = {"value": found.values[0], "best_responses": list(found.best_responses)}
@@ -255,7 +265,7 @@ def _measured_policy(game, form: SequenceForm, tables: list[np.ndarray]) -> Tabl
     return policy
 
 
-def _kept_policy(game, form: SequenceForm, file: pathlib.Path) -> TablePolicy:
+def _kept_policy(game: pyspiel.Game, form: SequenceForm, file: pathlib.Path) -> TablePolicy:
     tables, facts = table_files.read_tables(file, form)
     policy = TablePolicy(game, form, dict(enumerate(tables)), facts)
     policy.exploitability, policy.iterations = facts["exploitability"], facts["iterations"]
@@ -263,7 +273,7 @@ def _kept_policy(game, form: SequenceForm, file: pathlib.Path) -> TablePolicy:
 
 
 def _iterate(
-    solver: CFRSolver, iterations: int, target: float, checkpoint, every: float, report, progress: bool
+    solver: CFRSolver, iterations: int, target: float, checkpoint: Any, every: float, report: Any, progress: bool
 ) -> None:
     written = time.monotonic()
     utility_range = solver.form.trees[0].utility_range

@@ -80,6 +80,9 @@ def read_policy(path: str | os.PathLike, game: GameLike) -> FilePolicy:
     Args:
         path: of JSON, {information state: {action: probability}}, as write_policy writes it.
         game: the game that the policy is for.
+
+    Returns:
+        An OpenSpiel policy of all players. See write_policy for an example.
     """
     game = load_game(game)
     try:
@@ -145,6 +148,15 @@ def write_policy(path: str | os.PathLike, tree: InfostateTree, plan: ArrayLike) 
         path: the file.
         tree: the tree that the plan is for.
         plan: one action index per state (integers), or one probability per sequence (floats).
+
+    >>> import tempfile, tmdp_spiel as ts
+    >>> mdp = ts.build_tree("kuhn", player=0, opponent=ts.uniform("kuhn"))
+    >>> value, plan = mdp.best_response()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ts.write_policy(f"{folder}/policy.json", mdp.tree, plan)
+    ...     policy = ts.read_policy(f"{folder}/policy.json", "kuhn")
+    >>> sum(policy.table["2"].values())  # at the state in which player 0 has a king
+    1.0
     """
     with storage.replacing(path) as file:
         json.dump(plan_table(tree, plan), file, indent=1)

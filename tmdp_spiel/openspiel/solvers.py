@@ -15,7 +15,8 @@ import contextlib
 import dataclasses
 import functools
 import time
-from collections.abc import Callable
+import typing
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pyspiel
@@ -28,7 +29,7 @@ from tmdp_spiel.evaluation.run import Trace, log_spaced
 from tmdp_spiel.openspiel.build import build_tree
 from tmdp_spiel.openspiel.fixed_opponent_game import fixed_opponent_game
 from tmdp_spiel.openspiel.histories import one_history_per_infostate
-from tmdp_spiel.openspiel.load_game import load_game
+from tmdp_spiel.openspiel.load_game import GameLike, load_game
 from tmdp_spiel.openspiel.rl_agents import AGENTS, IN_TORCH, new_agent
 from tmdp_spiel.trees.tree_mdp import TreeMDP
 
@@ -54,7 +55,7 @@ class Problem:
         return float(self.mdp.outcome_probability.sum())
 
 
-def make_problem(game, player: int, opponent) -> Problem:
+def make_problem(game: GameLike, player: int, opponent: typing.Any) -> Problem:
     """The problem of `player` against `opponent`, both as for build_tree."""
     game = load_game(game)
     mdp = build_tree(game, player, opponent)
@@ -80,14 +81,14 @@ class Solver(abc.ABC):
 class _MCCFR(Solver):
     """Any of the MCCFR solvers; the average policy is evaluated."""
 
-    def __init__(self, solver, iterate, episodes_per_iteration: float = 1.0):
+    def __init__(self, solver: typing.Any, iterate: Callable[[], typing.Any], episodes_per_iteration: float = 1.0):
         self._solver, self._iterate = solver, iterate
         self.episodes_per_iteration = episodes_per_iteration
 
-    def iterate(self):
+    def iterate(self) -> None:
         self._iterate()
 
-    def policy(self):
+    def policy(self) -> Callable:
         return self._solver.average_policy().action_probabilities
 
 
@@ -101,7 +102,7 @@ class _Agent(Solver):
         use_observation = not problem.game.get_type().provides_information_state_tensor
         self._policy = rl_agent_policy.RLAgentPolicy(problem.game, self._agent, problem.player, use_observation)
 
-    def iterate(self):
+    def iterate(self) -> None:
         time_step = self._environment.reset()
         if time_step.last():
             return
@@ -109,7 +110,7 @@ class _Agent(Solver):
             time_step = self._environment.step([self._agent.step(time_step).action])
         self._agent.step(time_step)
 
-    def policy(self):
+    def policy(self) -> Callable:
         return self._policy.action_probabilities
 
 
@@ -153,7 +154,7 @@ def run(
     episodes: int,
     *,
     seed: int = 0,
-    measure_at=None,
+    measure_at: typing.Any = None,
     seconds: float | None = None,
     progress: bool = True,
 ) -> Trace:
@@ -185,7 +186,7 @@ def run(
     return Trace(episode.astype(np.int64), regret, value_gap, spent, interrupted=interruption.requested)
 
 
-def _iterating(solver: Solver):
+def _iterating(solver: Solver) -> typing.Any:
     def play(number: int) -> tuple[int, float]:
         start = time.perf_counter()
         for _ in range(number):
@@ -208,7 +209,7 @@ def _plan(solver: Solver, problem: Problem) -> np.ndarray:
 
 
 @contextlib.contextmanager
-def _global_seed(seed: int):
+def _global_seed(seed: int) -> Iterator[None]:
     """Seeds the global generator, which OpenSpiel's Python solvers use, and restores it afterwards."""
     before = np.random.get_state()
     np.random.seed(seed)

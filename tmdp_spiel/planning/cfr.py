@@ -110,10 +110,6 @@ class CFRSolver:
                 self._blocks[player].append(SparseReach.of(self._total_reach[player]))
                 self._total_reach[player].fill(0.0)
 
-    def current_reach(self, player: int) -> np.ndarray:
-        """The own reach of the current policy, the root last."""
-        return self._reach[player].copy()
-
     def average_policy(self, player: int) -> np.ndarray:
         """The average of the policies so far as a policy table."""
         total = self._total_reach[player]

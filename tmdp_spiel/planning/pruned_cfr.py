@@ -85,10 +85,6 @@ class PrunedCFRSolver(CFRSolver):
             small._total_reach[player].fill(0.0)
         self._match_regrets()
 
-    def current_reach(self, player: int) -> np.ndarray:
-        self._merge()
-        return super().current_reach(player)
-
     def average_policy(self, player: int) -> np.ndarray:
         self._merge()
         return super().average_policy(player)

@@ -427,7 +427,7 @@ class InfostateTree:
         """
         path = storage.checked_path(path).resolve()
         with storage.opening(path) as saved:
-            arrays = {name: saved.array(name) for name in cls._ARRAYS}
+            arrays: dict[str, typing.Any] = {name: saved.array(name) for name in cls._ARRAYS}
             arrays.update({name: saved.array(name) for name in cls._RANGES if f"{name}.npy" in saved})
             if names is None and "names.json" in saved:
                 strings = saved.document("names")

@@ -211,7 +211,8 @@ class TreeMDP:
             facts = saved.document("mdp")
             if about is not None and facts["about"] != about:
                 raise ValueError(f"it was saved as {facts['about']!r}, and {about!r} is asked for; remove it")
-            mdp = cls(tree, **{name: saved.array(name) for name in cls._ARRAYS}, queries=facts["queries"])
+            arrays: dict[str, typing.Any] = {name: saved.array(name) for name in cls._ARRAYS}
+            mdp = cls(tree, **arrays, queries=facts["queries"])
         mdp._opened_from = path
         return mdp
 

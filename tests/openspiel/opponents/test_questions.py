@@ -111,7 +111,7 @@ def test_a_random_process_is_seeded_by_its_questions(process):
     ids=["dies", "hangs", "nonsense", "illegal", "talks"],
 )
 def test_what_goes_wrong_is_named(process, body, message):
-    bot = process(body, timeout=0.5)
+    bot = process(body, timeout=0.5 if "not answer" in message else 600)
     with pytest.raises(ts.OpponentError, match=message) as caught:
         ts.exploit("kuhn", bot, **SETTINGS)
     assert caught.value.result.seats[0].failures == 1
@@ -218,13 +218,16 @@ def test_a_server_is_judged_as_the_same_bot_in_python(server):
 
 
 @pytest.mark.parametrize(
-    "answer, message",
-    [((500, "out of cheese", 0), "answered status 500, b'out of cheese'"), ((200, "1", 0.4), "not answer within 0.2")],
+    "answer, timeout, message",
+    [
+        ((500, "out of cheese", 0), 600, "answered status 500, b'out of cheese'"),
+        ((200, "1", 0.4), 0.2, "not answer within 0.2"),
+    ],
 )
-def test_a_server_that_fails(server, answer, message):
+def test_a_server_that_fails(server, answer, timeout, message):
     server.answer = lambda asked: answer
     with pytest.raises(ts.OpponentError, match=message):
-        ts.exploit("kuhn", questions.HTTPBot(server.address, timeout=0.2), **SETTINGS)
+        ts.exploit("kuhn", questions.HTTPBot(server.address, timeout=timeout), **SETTINGS)
 
 
 def test_no_server():
@@ -257,7 +260,7 @@ def player(tmp_path):
     def make(action="r", version="VERSION:2.0.0", **options):
         file = tmp_path / "player.py"
         file.write_text(PLAYER.format(action=action, version=version, seen=str(tmp_path / "seen")), encoding="utf-8")
-        bots.append(acpc.ACPCBot([sys.executable, "-S", "-E", str(file)], timeout=10, **options))
+        bots.append(acpc.ACPCBot([sys.executable, "-S", "-E", str(file)], timeout=600, **options))
         return bots[-1]
 
     bots = []

@@ -1,7 +1,7 @@
 """AMB (Xu, Ma and Du, COLT 2021, Fine-Grained Gap-Dependent Bounds for Tabular MDPs via Adaptive Multi-Step Bootstrap).
 
-Actions are eliminated by their bounds. Where one action is left, a state is decided, and the bounds above it learn from
-what really followed, up to the next undecided state, instead of from the bounds of the decided one.
+Actions are eliminated by their bounds. If only one action of a state is left, the state is decided. The bounds above it
+are then updated with what followed, up to the next undecided state, instead of with the bounds of the decided state.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from tmdp_spiel.algorithms.path_learner import DeterministicLearner, compiled_loop
 from tmdp_spiel.core import hash_rng, validation
 from tmdp_spiel.core.jit import kernel
-from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE
+from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, InfostateTree
 
 # One entry per sequence. upper, lower: running averages, not clipped to [0, 1];  active: not eliminated
 Estimates = collections.namedtuple("Estimates", ["visits", "upper", "lower", "active"])
@@ -25,13 +25,14 @@ AMBMemory = collections.namedtuple("AMBMemory", ["estimates", "width", "horizon"
 class AMB(DeterministicLearner):
     """Regret minimisation by elimination.
 
-    c: the constant of the bonus c sqrt(iota / n), iota = ln(number of sequences / delta). What is eliminated never
-    comes back, so c must not be too small. The source has 4 sqrt(H^3 ln(S A T / delta) / n) for returns up to H: on
-    [0, 1] c = 4 sqrt(H), with which nothing is eliminated on Leduc in a million episodes. It also clips the averages
-    themselves, a flaw by Zhang, Zheng and Xue (2025, arXiv 2510.06647); here only what is read from them is clipped.
+    c: the constant of the bonus c sqrt(iota / n), iota = ln(number of sequences / delta). Eliminated actions are never
+    played again, so c must not be too small. The source has 4 sqrt(H^3 ln(S A T / delta) / n) for returns up to H: on
+    [0, 1] c = 4 sqrt(H), with which nothing is eliminated on Leduc in a million episodes. The source also clips the
+    averages themselves, which is a flaw according to Zhang, Zheng and Xue (2025, arXiv 2510.06647); here they are
+    clipped only when they are read.
     """
 
-    def __init__(self, tree, *, c: float = 0.4, delta: float = 0.05, seed: int = 0):
+    def __init__(self, tree: InfostateTree, *, c: float = 0.4, delta: float = 0.05, seed: int = 0):
         super().__init__(tree, seed)
         self.c = validation.positive("c", c)
         self.delta = validation.probability("delta", delta)

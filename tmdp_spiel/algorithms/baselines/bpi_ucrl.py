@@ -1,7 +1,7 @@
 """BPI-UCRL (Kaufmann et al., ALT 2021, Adaptive Reward-Free Exploration; Tirinzoni, Al-Marjani and Kaufmann, ALT 2023).
 
-In the simplified form of the paper's experiments: returns come at the end only and lie in [0, 1], so the width at a
-sequence has no factor for the horizon.
+This is the simplified form of the paper's experiments. Returns lie in [0, 1] and come only at the end of an episode, so
+the width at a sequence has no factor for the horizon.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from tmdp_spiel.algorithms.path_learner import compiled_loop
 from tmdp_spiel.core import validation
 from tmdp_spiel.core.jit import kernel
 from tmdp_spiel.trees import traversal
+from tmdp_spiel.trees.infostate_tree import InfostateTree
 
 BPIUCRLMemory = collections.namedtuple(
     "BPIUCRLMemory", ["model", "upper", "lower", "epsilon", "delta", "seed", "plan", "path"]
@@ -29,7 +30,7 @@ class BPIUCRL(OptimisticLearner):
     fail; the simplified widths have no union over the sequences.
     """
 
-    def __init__(self, tree, *, epsilon: float = 0.05, delta: float = 0.05, seed: int = 0):
+    def __init__(self, tree: InfostateTree, *, epsilon: float = 0.05, delta: float = 0.05, seed: int = 0):
         super().__init__(tree, seed)
         self.epsilon = validation.probability("epsilon", epsilon)
         self.delta = validation.probability("delta", delta)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import typing
 
 import numba
 import numpy as np
@@ -12,7 +13,7 @@ from tmdp_spiel.core import hash_rng, validation
 from tmdp_spiel.core.jit import kernel
 from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, InfostateTree
 from tmdp_spiel.trees.traversal import sample_deterministic
-from tmdp_spiel.trees.tree_mdp import deterministic_value
+from tmdp_spiel.trees.tree_mdp import TreeMDP, deterministic_value
 
 # The progress of a round, in an array so that compiled code can advance it.
 ROUND, PLANNED, PLAYED, STOPPED, BEST, RIVAL = range(6)
@@ -24,7 +25,15 @@ Record = collections.namedtuple("Record", ["sums", "pulls", "means", "widths"])
 class LUCB(Learner):
     """PAC identification. epsilon, delta: as for LUCBT. For trees of at most max_policies reduced policies."""
 
-    def __init__(self, tree, *, epsilon: float = 0.05, delta: float = 0.05, max_policies: int = 100_000, seed: int = 0):
+    def __init__(
+        self,
+        tree: InfostateTree,
+        *,
+        epsilon: float = 0.05,
+        delta: float = 0.05,
+        max_policies: int = 100_000,
+        seed: int = 0,
+    ):
         super().__init__(tree, seed)
         self.epsilon = validation.probability("epsilon", epsilon)
         self.delta = validation.probability("delta", delta)
@@ -63,7 +72,7 @@ class LUCB(Learner):
     def _update(self, ended_on, value):
         _observe(self._record, value, self._progress)
 
-    def init_values(self, mdp):
+    def init_values(self, mdp: TreeMDP) -> typing.Any:
         """V of every arm."""
         return np.array([deterministic_value(mdp.tree.links, mdp.chances, arm) for arm in self._arms])
 
@@ -84,7 +93,7 @@ class LUCB(Learner):
 
 
 def reduced_policies(tree: InfostateTree) -> np.ndarray:
-    """All policies that differ in what they reach, a row each; action 0 at states that a policy does not reach."""
+    """All reduced policies, one per row; action 0 at states that a policy does not reach."""
 
     def below(state: int) -> list[dict[int, int]]:
         policies = []

@@ -25,7 +25,7 @@ from tmdp_spiel.algorithms.path_learner import compiled_loop
 from tmdp_spiel.core import hash_rng, validation
 from tmdp_spiel.core.jit import kernel, tree_pass
 from tmdp_spiel.trees import traversal
-from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE
+from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, InfostateTree
 from tmdp_spiel.trees.lazy_tree import LazyTree
 
 # log_confidence: ln(3 (B K)^H / delta);  outcomes: B;  root_can_end: as in the tree
@@ -46,7 +46,7 @@ class MDPGapE(OptimisticLearner):
     balls are those of the tree so far, and nothing is claimed.
     """
 
-    def __init__(self, tree, *, epsilon: float = 0.05, delta: float = 0.05, seed: int = 0):
+    def __init__(self, tree: InfostateTree, *, epsilon: float = 0.05, delta: float = 0.05, seed: int = 0):
         super().__init__(tree, seed)
         self.epsilon = validation.probability("epsilon", epsilon)
         self.delta = validation.probability("delta", delta)

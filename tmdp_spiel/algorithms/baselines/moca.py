@@ -70,11 +70,11 @@ class Exploration:
 class MOCA(Learner):
     """PAC identification. epsilon, delta: as for LUCBT.
 
-    Before any action is eliminated, every state is explored for K_1 episodes at least, which is above 10^11 for Kuhn
-    poker (`least_episodes`): at its printed constants it does not stop in practice.
+    Before any action is eliminated, every state is explored for at least K_1 episodes, which is more than 10^11 for
+    Kuhn poker (`least_episodes`). So with the published constants it does not stop in practice.
 
     c_eu: the constant of EULER's regret, "some absolute constant" in the paper. scale: a factor for all numbers of
-    episodes, K_j and n_j; 1 as printed, for which alone the guarantee is proven.
+    episodes, K_j and n_j; the guarantee is proven only for 1.
     """
 
     def __init__(

@@ -22,6 +22,7 @@ from tmdp_spiel.algorithms.path_learner import compiled_loop
 from tmdp_spiel.core import validation
 from tmdp_spiel.core.jit import kernel
 from tmdp_spiel.trees import traversal
+from tmdp_spiel.trees.infostate_tree import InfostateTree
 
 # The model as of the last refresh of each sequence. model: as in empirical_model;  went_on: int32[S], state visits
 Snapshot = collections.namedtuple("Snapshot", ["model", "went_on"])
@@ -40,7 +41,7 @@ class MVP(OptimisticLearner):
     sqrt(2), is part of the first term; iota has no logarithm of the episodes.
     """
 
-    def __init__(self, tree, *, c1: float = 0.1, c3: float = 0.1, delta: float = 0.05, seed: int = 0):
+    def __init__(self, tree: InfostateTree, *, c1: float = 0.1, c3: float = 0.1, delta: float = 0.05, seed: int = 0):
         super().__init__(tree, seed, lower=False)
         self.c1 = validation.positive("c1", c1)
         self.c3 = validation.positive("c3", c3)

@@ -7,6 +7,8 @@ regret-matching policy y and a fixed exploring policy h.
 from __future__ import annotations
 
 import collections
+import typing
+from collections.abc import Callable
 
 import numba
 import numpy as np
@@ -21,8 +23,10 @@ from tmdp_spiel.algorithms.baselines.regret_matching import (
 )
 from tmdp_spiel.core import validation
 from tmdp_spiel.core.jit import kernel
+from tmdp_spiel.trees.infostate_tree import InfostateTree
 from tmdp_spiel.trees.lazy_tree import LazyTree
 from tmdp_spiel.trees.traversal import children, follow_chance, next_child, root, trace_back
+from tmdp_spiel.trees.tree_mdp import TreeMDP
 from tmdp_spiel.trees.utility_scale import to_utility
 
 # regrets, endings, average: one entry per sequence;  endings: the sequences at or below it that can end an episode
@@ -36,7 +40,7 @@ class OPF(RegretMatcher):
     is uniform on a lazy tree, where that is not known.
     """
 
-    def __init__(self, tree, *, k: float = 5.0, recommends: str = "average", seed: int = 0):
+    def __init__(self, tree: InfostateTree, *, k: float = 5.0, recommends: str = "average", seed: int = 0):
         super().__init__(tree, recommends=recommends, seed=seed)
         self.k = validation.positive("k", k)
         grows = isinstance(tree, LazyTree)
@@ -51,7 +55,7 @@ class OPF(RegretMatcher):
         """The exploring policy h."""
         return _mixed_plan(self.tree.links, self._memory, 1.0)
 
-    def action_selector(self, draw):
+    def action_selector(self, draw: Callable[[], float]) -> Callable[[int], int]:
         links, memory, tree = self.tree.links, self._memory, self.tree
         h_weight, y_weight = 0.0, 0.0
 
@@ -70,7 +74,7 @@ class OPF(RegretMatcher):
         utility = self.tree.to_utility(value)
         _observe(self.tree.links, self._memory, _weight(self.k, self.episodes), length, utility)
 
-    def init_values(self, mdp):
+    def init_values(self, mdp: TreeMDP) -> typing.Any:
         exploring = matched_values(self.tree.links, mdp.chances, self._memory.endings, 0.0)  # h matches the endings
         return self._init_values(mdp, 0.0, float(exploring[-1]))
 

@@ -7,6 +7,8 @@ weights: only the player's own sampling probabilities are needed, and those are 
 from __future__ import annotations
 
 import collections
+import typing
+from collections.abc import Callable
 
 import numba
 import numpy as np
@@ -22,7 +24,9 @@ from tmdp_spiel.algorithms.baselines.regret_matching import (
 )
 from tmdp_spiel.core import validation
 from tmdp_spiel.core.jit import kernel
+from tmdp_spiel.trees.infostate_tree import InfostateTree
 from tmdp_spiel.trees.traversal import follow_chance, root, trace_back
+from tmdp_spiel.trees.tree_mdp import TreeMDP
 from tmdp_spiel.trees.utility_scale import to_utility
 
 # regrets, average: one entry per sequence;
@@ -38,7 +42,7 @@ class OutcomeSamplingMCCFR(RegretMatcher):
     Plays mu = (1 - epsilon) sigma + epsilon / |A|, sigma the regret-matching policy.
     """
 
-    def __init__(self, tree, *, epsilon: float = 0.1, recommends: str = "average", seed: int = 0):
+    def __init__(self, tree: InfostateTree, *, epsilon: float = 0.1, recommends: str = "average", seed: int = 0):
         super().__init__(tree, recommends=recommends, seed=seed)
         self.epsilon = validation.probability("epsilon", epsilon)
         self._memory = OutcomeSamplingMemory(
@@ -53,7 +57,7 @@ class OutcomeSamplingMCCFR(RegretMatcher):
     def plan(self) -> np.ndarray:
         return matched_plan(self.tree.links, self._regrets, self.epsilon)
 
-    def action_selector(self, draw):
+    def action_selector(self, draw: Callable[[], float]) -> Callable[[int], int]:
         links, regrets, epsilon, first = self.tree.links, self._regrets, self.epsilon, self.tree.first_sequence
         return lambda state: int(_draw(links, regrets, epsilon, state, draw())) - int(first[state])
 
@@ -61,7 +65,7 @@ class OutcomeSamplingMCCFR(RegretMatcher):
         length = trace_back(self.tree.links, ended_on, self._path)
         _observe(self.tree.links, self._memory, length, self.tree.to_utility(value))
 
-    def init_values(self, mdp):
+    def init_values(self, mdp: TreeMDP) -> typing.Any:
         return self._init_values(mdp, self.epsilon)
 
     def _play(self, mdp, values, rng, episodes):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import typing
 
 import numba
 import numpy as np
@@ -12,10 +13,10 @@ from tmdp_spiel.algorithms.path_learner import DeterministicLearner, rescore_pla
 from tmdp_spiel.core import hash_rng, validation
 from tmdp_spiel.core.jit import kernel, tree_pass
 from tmdp_spiel.trees import traversal
-from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE
+from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, InfostateTree
 from tmdp_spiel.trees.lazy_tree import LazyTree
 from tmdp_spiel.trees.traversal import follow_plan, trace_back
-from tmdp_spiel.trees.tree_mdp import deterministic_value
+from tmdp_spiel.trees.tree_mdp import TreeMDP, deterministic_value
 
 # One entry per state. means: V(s) in the posterior mean;  values: V(s) in the draw;  order: scratch, visited states,
 # parents first;  redrawn: int64[1], the episodes after which all visited states were last drawn
@@ -33,15 +34,16 @@ class PSRL(DeterministicLearner):
     same mean and variance, which is exact if the returns are 0 and 1. So no return needs to be known beforehand.
 
     lazy: draw only what episodes touch, for trees too large for a pass per episode. Draws are kept, in the spirit of
-    lazy posterior sampling (Abbasi-Yadkori and Szepesvari, UAI 2015), and renewed at the states that an episode
-    visited; and at all visited states in one pass whenever the number of episodes has grown by a tenth, as a low draw
-    off the path would otherwise never be renewed. A state never visited is a single draw from Beta(prior, prior) of
-    its value, and its plan is any. The posterior, the recommendation, regret and value gap are as exact as without;
-    but the plan played is not the best one of a single posterior draw: its parts were drawn at different times, and
-    what lies below unvisited states has another law. The regret bounds of PSRL are not claimed for it.
+    lazy posterior sampling (Abbasi-Yadkori and Szepesvari, UAI 2015), and renewed at the states that an episode visits.
+    They are renewed at all visited states whenever the number of episodes has grown by a tenth, because a low draw off
+    the path would otherwise never be renewed. The value of a state that was never visited is a single draw from
+    Beta(prior, prior), and its plan is arbitrary. The posterior, the recommendation, the regret and the value gap are
+    as exact as without `lazy`. But the plan played is not the best one for a single posterior draw, because its parts
+    were drawn at different times and unvisited states have another distribution. The regret bounds of PSRL do not cover
+    it.
     """
 
-    def __init__(self, tree, *, prior: float = 1.0, lazy: bool = False, seed: int = 0):
+    def __init__(self, tree: InfostateTree, *, prior: float = 1.0, lazy: bool = False, seed: int = 0):
         super().__init__(tree, seed)
         self.prior = validation.positive("prior", prior)
         self.lazy = bool(lazy)
@@ -79,7 +81,7 @@ class PSRL(DeterministicLearner):
         if self.lazy:
             _renew(links, self._memory, length, self.episodes + 1)
 
-    def init_values(self, mdp):
+    def init_values(self, mdp: TreeMDP) -> typing.Any:
         return super().init_values(mdp) if self.lazy else None
 
     def _play(self, mdp, values, rng, episodes):
@@ -240,7 +242,7 @@ def _renew(links, memory, length, episodes):
 
 @kernel
 def _rescore_listed(links, chances, memory, number, values):
-    """Brings V(s) of the plan up to date after changes at the states of `order`."""
+    """Updates V(s) of the plan after changes at the states of `order`."""
     for at in range(number - 1, -1, -1):
         state = memory.order[at]
         values[state] = sequence_value(links, chances, values, links.first_sequence[state] + memory.plan[state])

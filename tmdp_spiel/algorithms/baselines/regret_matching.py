@@ -1,4 +1,4 @@
-"""What regret minimisers share that match regrets at every state and estimate them from one path per episode.
+"""Shared code of learners that use regret matching at every state, with regrets estimated from one path per episode.
 
 sigma(s, a) = [R(s, a)]+ / sum over b of [R(s, b)]+, uniform if no regret is positive (Hart and Mas-Colell, 2000).
 """
@@ -6,6 +6,7 @@ sigma(s, a) = [R(s, a)]+ / sum over b of [R(s, b)]+, uniform if no regret is pos
 from __future__ import annotations
 
 import collections
+import typing
 
 import numba
 import numpy as np
@@ -14,6 +15,8 @@ from tmdp_spiel.algorithms.path_learner import PathLearner, sequence_value
 from tmdp_spiel.core import validation
 from tmdp_spiel.core.jit import kernel
 from tmdp_spiel.trees import traversal
+from tmdp_spiel.trees.infostate_tree import InfostateTree
+from tmdp_spiel.trees.tree_mdp import TreeMDP
 
 RECOMMENDS = ("average", "current")
 
@@ -25,13 +28,14 @@ Values = collections.namedtuple("Values", ["played", "recommended", "stale", "ex
 class RegretMatcher(PathLearner):
     """Regrets and an average policy per sequence. Returns are taken in the game's utility units, as in the literature.
 
-    The recommended policy is mixed everywhere, so its value is kept per state as well: states that episodes visit are
-    marked as stale, and re-evaluated when the value is asked for.
+    The recommended policy is mixed everywhere, so its value is also stored per state. States that episodes visit are
+    marked as stale, and are re-evaluated when the value is needed.
 
-    recommends: "average", the average policy, which is the one that converges, or "current", that of the regrets now.
+    recommends: "average", the average policy, which is the one that converges, or "current", the policy of the current
+    regrets.
     """
 
-    def __init__(self, tree, *, recommends, seed):
+    def __init__(self, tree: InfostateTree, *, recommends, seed):
         super().__init__(tree, seed)
         self.recommends = validation.choice("recommends", recommends, RECOMMENDS)
         self._regrets = np.zeros(tree.capacity.sequences)
@@ -43,7 +47,7 @@ class RegretMatcher(PathLearner):
         return self._regrets[: self.tree.sequence_end].copy()
 
     def current(self) -> np.ndarray:
-        """The policy of the regrets now."""
+        """The policy of the current regrets."""
         return matched_plan(self.tree.links, self._regrets, 0.0)
 
     def average(self) -> np.ndarray:
@@ -59,7 +63,7 @@ class RegretMatcher(PathLearner):
         played = matched_values(self.tree.links, mdp.chances, self._regrets, exploration)
         return Values(played, np.empty(states + 1), np.ones(states, np.bool_), exploring)
 
-    def recommended_value(self, mdp, values) -> float:
+    def recommended_value(self, mdp: TreeMDP, values: typing.Any) -> float:
         weights = self._average if self.recommends == "average" else self._regrets
         rescore_stale(self.tree.links, mdp.chances, weights, values.stale, values.recommended)
         return mdp.to_utility(values.recommended[-1])
@@ -103,7 +107,7 @@ def state_value(links, chances, regrets, exploration, values, state):
 
 @kernel
 def rescore_matched(links, chances, regrets, exploration, path, length, values):
-    """Brings V(s) of the matched policy, with that much exploration, up to date after changes on the path."""
+    """Updates V(s) of the matched policy, with the given exploration, after changes on the path."""
     if length == 0:
         return
     before = values[path.states[0]]
@@ -143,7 +147,7 @@ def _list_stale(links, stale, sequence, order, number):
 
 @numba.njit(cache=True)
 def rescore_stale(links, chances, regrets, stale, values):
-    """Brings V(s) of the matched policy up to date at the stale states. The states above a stale one are stale."""
+    """Updates V(s) of the matched policy at the stale states. The states above a stale one are stale."""
     order = np.empty(len(stale), np.int32)
     number, at = _list_stale(links, stale, traversal.root(links), order, 0), 0
     while at < number:

@@ -24,6 +24,7 @@ from tmdp_spiel.algorithms.path_learner import compiled_loop
 from tmdp_spiel.core import validation
 from tmdp_spiel.core.jit import kernel
 from tmdp_spiel.trees import traversal
+from tmdp_spiel.trees.infostate_tree import InfostateTree
 
 VARIANTS = ("strong_euler", "euler", "ucbvi_bf")
 STRONG_EULER, EULER, UCBVI_BF = range(3)
@@ -40,12 +41,14 @@ class StrongEuler(OptimisticLearner):
 
     variant: "strong_euler", "euler" or "ucbvi_bf". c: a factor for the whole bonus; 1 is that of the analyses, with
     these changes. Returns lie in [0, 1], which replaces the factors H. An episode either ends or continues, so one
-    bonus with the variance of returns and values together takes the place of one for rewards and one for transitions.
-    The logarithms are without the number of steps. The lower bound of a state is the largest of its actions, not that
-    of the played one: still a bound, and narrower. delta: the chance of a mistake that the analyses allow.
+    bonus with the variance of returns and values together replaces the two for rewards and transitions. The logarithms
+    omit the number of steps. The lower bound of a state is the largest of its actions instead of that of the played
+    one, which is also a bound, and narrower. delta: the probability of a mistake that the analyses allow.
     """
 
-    def __init__(self, tree, *, variant: str = "strong_euler", c: float = 0.03, delta: float = 0.05, seed: int = 0):
+    def __init__(
+        self, tree: InfostateTree, *, variant: str = "strong_euler", c: float = 0.03, delta: float = 0.05, seed: int = 0
+    ):
         super().__init__(tree, seed, lower=variant != "ucbvi_bf")
         self.variant = validation.choice("variant", variant, VARIANTS)
         self.c = validation.positive("c", c)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import collections
 import itertools
+from collections.abc import Callable
 
 import numba
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from tmdp_spiel.algorithms.path_learner import DeterministicLearner, compiled_loop
 from tmdp_spiel.core import hash_rng, validation
 from tmdp_spiel.core.jit import kernel
-from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE
+from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, InfostateTree
 
 # visits, returns: one entry per sequence, the episodes through it and the sum of their returns;  c: on the [0, 1] scale
 UCTMemory = collections.namedtuple("UCTMemory", ["visits", "returns", "c", "seed", "plan", "path"])
@@ -21,10 +22,11 @@ UCTMemory = collections.namedtuple("UCTMemory", ["visits", "returns", "c", "seed
 class UCT(DeterministicLearner):
     """c: the exploration constant, in the game's utility units; a quarter of the utility range if not given.
 
-    The paper has 0.5 on Kuhn (range 4), 5 on Leduc (26) and 2 on RBT (2). Far below that UCT can be stuck for good.
+    The paper has 0.5 on Kuhn (range 4), 5 on Leduc (26) and 2 on RBT (2). With a much smaller c, UCT can be stuck
+    forever.
     """
 
-    def __init__(self, tree, *, c: float | None = None, seed: int = 0):
+    def __init__(self, tree: InfostateTree, *, c: float | None = None, seed: int = 0):
         super().__init__(tree, seed)
         self.c = validation.positive("c", tree.to_utility_difference(0.25) if c is None else c)
         self._memory = UCTMemory(
@@ -41,8 +43,8 @@ class UCT(DeterministicLearner):
         """N(s, a): the episodes through each sequence."""
         return self._memory.visits[: self.tree.sequence_end].copy()
 
-    def action_selectors(self, number):
-        """Actions in the proportions in which UCT would play them if all returns to come were as the mean so far."""
+    def action_selectors(self, number: int) -> Callable[[Callable[[], float]], Callable[[int], int]]:
+        """Draws actions as often as UCT would play them if all future returns equalled the mean so far."""
         links, memory, buffer = self.tree.links, self._memory, np.zeros(self.tree.max_actions + 1, np.int64)
         part, parts = number / max(self.episodes, 1), {}
 
@@ -89,9 +91,9 @@ def _choose(links, visits, returns, c, state, seed):
 
 @kernel
 def _spread(visits, returns, c, number, counts):
-    """How often each action comes in n visits of UCB1, each of which brings the action's mean return so far.
+    """How often each action is played in n visits of UCB1 if each visit returns the mean so far of the action.
 
-    What was never tried is taken to bring the mean of all.
+    For an action that was never tried, this is the mean of all.
     """
     total, won = 0, 0.0
     for j in range(len(visits)):

@@ -1,1 +1,1 @@
-"""How few episodes identification can take: the characteristic time of Garivier and Kaufmann (2016)."""
+"""Lower bounds on the number of episodes of identification: the characteristic time of Garivier and Kaufmann (2016)."""

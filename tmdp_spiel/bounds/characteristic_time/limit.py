@@ -1,4 +1,5 @@
-"""How few episodes identification can take, asymptotically: kl(delta, 1 - delta) / D* (docs/theory.md, section 13).
+"""The smallest number of episodes for identification, asymptotically: kl(delta, 1 - delta) / D* (docs/theory.md,
+section 13).
 
 Degenne and Koolen ("Pure exploration with multiple correct answers", NeurIPS 2019), for pure answers on a Tree MDP:
 
@@ -47,7 +48,7 @@ def divergence(delta: float) -> float:
 def asymptotic_sample_complexity(
     mdp: TreeMDP, epsilon: float, delta: float, *, precision: float = 0.01, steps: int = 100
 ) -> Limit:
-    """Between which two numbers of episodes the asymptotic reference lies.
+    """Two numbers of episodes between which the asymptotic minimum lies.
 
     Where there are more than 3,000 reduced policies, `most` holds all the same, but `least` only for algorithms that
     answer with the best response itself: for_every_answer is False.
@@ -55,9 +56,9 @@ def asymptotic_sample_complexity(
     Args:
         mdp: the environment.
         epsilon: how far from the best an answer may be, on the [0, 1] scale of returns.
-        delta: with which probability it may be further, less than a half.
-        precision: how far apart the two numbers may be, as a share of them.
-        steps: after the given number of plans it ends, however far apart they are.
+        delta: the probability with which it may be further from the best, less than a half.
+        precision: how far apart the two numbers may be, relative to their size.
+        steps: the most plans to try; then it ends, however far apart the two numbers are.
     """
     validation.probability("epsilon", epsilon)
     if not 0 < delta < 0.5:

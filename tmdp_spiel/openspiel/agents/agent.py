@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import typing
+
 import numpy as np
 import pyspiel
 from open_spiel.python import rl_agent
@@ -34,13 +37,13 @@ class TreeAgent(rl_agent.AbstractAgent):
     def __init__(
         self,
         player_id: int,
-        game,
+        game: pyspiel.Game,
         algorithm: str | type[Learner],
         *,
         observation_type: ObservationType | None = None,
         max_nodes: int = DEFAULT_MAX_NODES,
-        **hyperparameters,
-    ):
+        **hyperparameters: typing.Any,
+    ) -> None:
         self._game = load_game(game)
         tree = build_infostate_tree(self._game, player_id, max_nodes=max_nodes)
         self.player_id = tree.player
@@ -52,7 +55,7 @@ class TreeAgent(rl_agent.AbstractAgent):
     def learner(self) -> Learner:
         return self._session.learner
 
-    def step(self, time_step, is_evaluation: bool = False):
+    def step(self, time_step: typing.Any, is_evaluation: bool = False) -> typing.Any:
         """The action for a time step at which this player is to act; None at the end.
 
         is_evaluation: play the recommended policy and learn nothing.
@@ -81,17 +84,17 @@ class TreeAgent(rl_agent.AbstractAgent):
         """This agent as a bot that shares its learner. evaluate: play the recommended policy and learn nothing."""
         return TreeBot(self._session, self._game, evaluate=evaluate)
 
-    def save(self, path) -> None:
+    def save(self, path: str | os.PathLike) -> None:
         """Writes what was learned to a file atomically."""
         with storage.locked(path):
             checkpoint.save(path, checkpoint.identity(self.learner), self.learner, self._session.rng)
 
-    def restore(self, path) -> None:
+    def restore(self, path: str | os.PathLike) -> None:
         """Restores the state saved in a file by an agent for the same game and player."""
         self._session.learner, self._session.rng = checkpoint.load_agent(path, self.learner)
         self._session.abandon()
 
-    def _state(self, observations) -> int:
+    def _state(self, observations: typing.Any) -> int:
         tensor, legal = observations["info_state"][self.player_id], observations["legal_actions"][self.player_id]
         root = self.learner.tree.root  # what a new episode follows, if the last one was left before its end
         for last in (self._session.last, root):
@@ -105,7 +108,7 @@ class TreeAgent(rl_agent.AbstractAgent):
         )
 
 
-def _key(last: int, tensor, legal_actions) -> tuple[int, bytes, tuple[int, ...]]:
+def _key(last: int, tensor: typing.Any, legal_actions: typing.Any) -> tuple[int, bytes, tuple[int, ...]]:
     return int(last), np.asarray(tensor, np.float32).tobytes(), tuple(legal_actions)
 
 

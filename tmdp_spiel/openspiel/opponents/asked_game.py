@@ -1,10 +1,9 @@
-"""Opponents that are functions of their information states: instead of playing episodes, they are asked at states."""
+"""Opponents that are functions of their information states: they are queried at states instead of playing episodes."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 import time
 from collections.abc import Callable
 
@@ -35,7 +34,7 @@ class _Place:
 
 
 class AskedGame(EnumeratedGame):
-    """As EnumeratedGame, but play() asks the opponents at single states, for learners from answers.
+    """As EnumeratedGame, but play() queries the opponents at single states, for learners that learn from answers.
 
     rules: all histories of the game, for the player.
     note: called with (sources, answers), arrays: the numbers of answers, and where each comes from, the number of the
@@ -44,25 +43,22 @@ class AskedGame(EnumeratedGame):
 
     def __init__(self, game, player: int, opponent, *, rules: HistoryTree, **options):
         super().__init__(game, player, opponent, tree=rules.tree, **options)
-        refuse_listeners(self.opponents.bots)
+        refuse_informed_bots(self.opponents.bots)
         self.rules, self.order = rules, asking_order(rules)
         self.note: Callable[[np.ndarray, np.ndarray], None] = _ignore
         self._shown = _histories_shown(self.order, len(rules.histories.first_answer) - 1, self._random.getrandbits(63))
         self._parents = parents_of(rules.histories)
         self._places: dict[int, _Place] = {}
         self._pending = np.empty(0, np.int64)
-        self._first_asked: float | None = None
-        self._number = 0
         self._askers = {other: _asker(bot) for other, bot in self.opponents.bots.items()}
         for other, bot in list(self.opponents.bots.items()):
-            self.opponents.bots[other] = _Overheard(bot, functools.partial(self._overhear, other))
+            self.opponents.bots[other] = _RecordedBot(bot, functools.partial(self._record_answer, other))
 
     def play(self, learner, number: int) -> int:
         """Asks as many questions as are allowed, and lets the learner learn; returns how many were answered."""
         if learner.tree is not self.tree:
             raise ValueError(f"the learner was made for another tree: {learner.tree!r}, not {self.tree!r}")
         asked = 0
-        self._first_asked = self._first_asked or time.perf_counter()
         while asked < number and not self._has_stopped:
             if len(self._pending) == 0:
                 self._foresee(learner)
@@ -72,15 +68,8 @@ class AskedGame(EnumeratedGame):
             self._pending = self._pending[len(answers) :]
             learner.learn_answers(answers)
             asked += len(answers)
-            self._number += len(answers)
+            self._learned_from += len(answers)
         return asked
-
-    def _foresee(self, learner) -> None:
-        """Tells the learner how many answers there is time for."""
-        now, first = time.perf_counter(), self._first_asked
-        if first is not None and self._number > 0 and self.deadline < math.inf:
-            left = max(self.deadline - now, 0.0)
-            learner.expect(learner.episodes + self._number * left / (now - first))
 
     def _ask(self, states: np.ndarray) -> np.ndarray:
         """The numbers of the answers; fewer than states if an opponent failed or the time is over."""
@@ -145,7 +134,7 @@ class AskedGame(EnumeratedGame):
             for number, place in enumerate(places)
         }
 
-    def _overhear(self, player: int, state: pyspiel.State, action) -> None:
+    def _record_answer(self, player: int, state: pyspiel.State, action) -> None:
         """Notes an answer in an episode."""
         number = self.by_key.get((player, state_key(state, player, self._game_type)))
         answer = None if number is None else self._places[number].answers.get(action)
@@ -153,23 +142,23 @@ class AskedGame(EnumeratedGame):
             self.note(np.array([IN_EPISODE]), np.array([answer]))
 
 
-class _Overheard(BotAdapter):
-    """Plays episodes, and says what it answered."""
+class _RecordedBot(BotAdapter):
+    """Plays episodes, and records the opponents' answers."""
 
-    def __init__(self, bot: BotAdapter, overhear: Callable):
+    def __init__(self, bot: BotAdapter, record: Callable):
         super().__init__(bot.inner)
-        self._overhear = overhear
+        self._record_answer = record
 
     def step(self, state):
         action = self.inner.step(state)
-        self._overhear(state, action)
+        self._record_answer(state, action)
         return action
 
 
-def refuse_listeners(bots: dict[int, BotAdapter]) -> None:
-    """Refuses bots that are told of actions: what they have heard may matter for what they answer."""
+def refuse_informed_bots(bots: dict[int, BotAdapter]) -> None:
+    """Refuses bots that are informed of actions, because their answers may depend on these."""
     for player, bot in bots.items():
-        if bot.listens:
+        if bot.is_informed:
             raise ValueError(
                 f"player {player} ({bot.name}) has inform_action, by which it is told of the moves of an episode: "
                 "memoryless=True is for bots that answer by the state alone. Remove inform_action if it does nothing, "

@@ -55,8 +55,8 @@ class BotAdapter(pyspiel.Bot):
         return bot_name(self.inner)
 
     @property
-    def listens(self) -> bool:
-        """Whether it must be informed of actions."""
+    def is_informed(self) -> bool:
+        """Whether it is informed of actions."""
         return self._inform_action is not None
 
     def step(self, state):

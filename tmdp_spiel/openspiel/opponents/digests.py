@@ -50,8 +50,10 @@ class Digests:
 
     def begin(self, each) -> str:
         """The digest of an object, independent of what was read before."""
-        self._numbers = {}
-        return self.digest(each)
+        numbers, self._numbers = self._numbers, {}
+        found = self.digest(each)
+        self._numbers = numbers
+        return found
 
     def digest(self, each) -> str:
         """The digest of an object, in which objects that occurred before are replaced by numbers."""
@@ -140,7 +142,7 @@ class Digests:
                 function = getattr(value, "__func__", value)
                 if isinstance(function, types.FunctionType):
                     self.code.append(f"{base.__qualname__}.{name} {_code_digest(function.__code__)}")
-                    self.held.append(self.digest(function))
+                    self.held.append(self.begin(function))
                 elif not name.startswith("__") and isinstance(value, _VALUES):
                     self.globals[f"{base.__qualname__}.{name}"] = self.begin(value)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+import time
 import types
 
 import numpy as np
@@ -18,6 +19,8 @@ from tmdp_spiel.algorithms.path_learner import PathLearner
 from tmdp_spiel.openspiel.opponents.live_game import LiveGame, largest_round
 from tmdp_spiel.trees.infostate_tree import InfostateTree, string_with_actions
 from tmdp_spiel.trees.lazy_tree import OUTSIDE, ROOT, LazyTree
+
+_CAREFUL = 0.9  # share of the time left that episodes are foreseen for
 
 
 class EnumeratedTreeView:
@@ -56,6 +59,9 @@ class EnumeratedGame(LiveGame):
         Others: as for LiveGame.
     """
 
+    _began_at: float | None = None  # when learning began; _learned_from: how many episodes were learned from since then
+    _learned_from = 0
+
     def _checked_tree(self, tree):
         if tree is None or isinstance(tree, LazyTree) or tree.player != self.player:
             raise ValueError(f"an enumerated tree of player {self.player} is needed, not {tree!r}")
@@ -76,7 +82,26 @@ class EnumeratedGame(LiveGame):
         """
         if learner.tree is not self.tree:
             raise ValueError(f"the learner was made for another tree: {learner.tree!r}, not {self.tree!r}")
-        return self._play_one_by_one(learner, number) if self._batched is None else self._play_batches(learner, number)
+        self._foresee(learner)
+        before = learner.episodes
+        played = (
+            self._play_one_by_one(learner, number) if self._batched is None else self._play_batches(learner, number)
+        )
+        self._learned_from += learner.episodes - before
+        return played
+
+    def _foresee(self, learner: Learner) -> None:
+        """Tells the learner about how many episodes there will be in all, if it is to know and that is limited."""
+        if not hasattr(learner, "expect"):
+            return
+        now, expected = time.perf_counter(), float(self.last_episode)
+        if self._began_at is None:
+            self._began_at = now
+        elif self._learned_from > 0 and self.deadline < math.inf:
+            left = _CAREFUL * max(self.deadline - now, 0.0)
+            expected = min(expected, learner.episodes + self._learned_from * left / (now - self._began_at))
+        if expected < math.inf:
+            learner.expect(expected)
 
     def _play_one_by_one(self, learner: Learner, number: int) -> int:
         choose, known, plan = None, self.tree.num_states, None

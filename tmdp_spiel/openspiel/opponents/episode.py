@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
+import typing
 from collections.abc import Callable, Iterator
 
 import pyspiel
@@ -23,7 +24,7 @@ class Categorical:
 
     __slots__ = ("actions", "cumulative")
 
-    def __init__(self, distribution):
+    def __init__(self, distribution: typing.Any):
         possible = [(action, probability) for action, probability in distribution if probability > 0]
         self.actions = [action for action, _ in possible]
         # The last action takes the rest, whatever the rounding.
@@ -31,6 +32,21 @@ class Categorical:
 
     def action(self, uniform_number: float) -> int:
         return self.actions[bisect.bisect_right(self.cumulative, uniform_number)]
+
+
+def draw_outcome(distribution: typing.Any, uniform_number: float) -> int:
+    """Categorical(distribution).action(uniform_number); faster where one action is drawn.
+
+    >>> draw_outcome([(3, 0.5), (4, 0.0), (7, 0.5)], 0.5)
+    7
+    """
+    total, possible = 0.0, -1
+    for action, probability in distribution:
+        if probability > 0:
+            total, possible = total + probability, action
+            if uniform_number < total:
+                break
+    return possible
 
 
 class Episode:
@@ -70,7 +86,7 @@ class Episode:
             if player == _TERMINAL:
                 return
             if player == _CHANCE:
-                action = Categorical(state.chance_outcomes()).action(draw())
+                action = draw_outcome(state.chance_outcomes(), draw())
             else:
                 yield player
                 action = self.action
@@ -86,7 +102,7 @@ class Episode:
 
 def play_episode(
     game: pyspiel.Game,
-    everyone,
+    everyone: typing.Any,
     draw: Callable[[], float],
     watch: Callable[[pyspiel.State, int, int], None] | None = None,
 ) -> pyspiel.State:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import typing
 import warnings
 from collections.abc import Callable, Mapping
 
@@ -11,7 +12,7 @@ from open_spiel.python.bots import policy as policy_bot
 
 from tmdp_spiel.core import validation
 from tmdp_spiel.openspiel.distributions import is_rounded, read_distribution
-from tmdp_spiel.openspiel.load_game import game_title, load_game
+from tmdp_spiel.openspiel.load_game import GameLike, game_title, load_game
 from tmdp_spiel.openspiel.opponents.bots import bot_name, implements
 from tmdp_spiel.trees.infostate_tree import PROBABILITY_TOLERANCE
 
@@ -22,11 +23,20 @@ class NotAPolicyError(ValueError):
     """An opponent's answers change from query to query, or depend on what its player cannot see."""
 
 
-def uniform(game: pyspiel.Game) -> policy_lib.Policy:
+def uniform(game: GameLike) -> policy_lib.Policy:
     """The policy that plays every legal action with the same probability.
 
     Args:
         game: anything that load_game takes.
+
+    Returns:
+        An OpenSpiel policy of all players.
+
+    >>> import tmdp_spiel as ts
+    >>> game = ts.load_game("kuhn")
+    >>> state = game.new_initial_state().child(0).child(1)  # two cards are dealt
+    >>> ts.uniform(game).action_probabilities(state)
+    {0: 0.5, 1: 0.5}
     """
     return policy_lib.UniformRandomPolicy(load_game(game))
 
@@ -58,8 +68,14 @@ class FixedOpponents:
     """
 
     def __init__(
-        self, game: pyspiel.Game, player: int, opponent, *, every_history: bool = False, queries: int | None = None
-    ):
+        self,
+        game: pyspiel.Game,
+        player: int,
+        opponent: typing.Any,
+        *,
+        every_history: bool = False,
+        queries: int | None = None,
+    ) -> None:
         others = [other for other in range(game.num_players()) if other != player]
         if isinstance(opponent, Mapping):
             missing = [other for other in others if other not in opponent]
@@ -104,7 +120,7 @@ class FixedOpponents:
                 )
         return distribution
 
-    def _settled(self, state, key) -> list[tuple[int, float]]:
+    def _settled(self, state: pyspiel.State, key: typing.Any) -> list[tuple[int, float]]:
         """The distribution at a state that is queried for the first time, after checking that it does not vary."""
         other, first = state.current_player(), self.read(state)
         if self._queries is not None:
@@ -169,17 +185,17 @@ class FixedOpponents:
 _TABLES = (policy_lib.TabularPolicy, policy_lib.UniformRandomPolicy, pyspiel.TabularPolicy)
 
 
-def is_table(source) -> bool:
+def is_table(source: typing.Any) -> bool:
     """Whether its answers at an information state cannot vary."""
     return answers_as(source, *_TABLES)
 
 
-def is_uniform(source) -> bool:
+def is_uniform(source: typing.Any) -> bool:
     """Whether it is known to be the policy that plays every legal action with the same probability."""
     return answers_as(source, policy_lib.UniformRandomPolicy, pyspiel.UniformPolicy)
 
 
-def answers_as(source, *kinds) -> bool:
+def answers_as(source: typing.Any, *kinds: typing.Any) -> bool:
     """Whether a policy is of one of these classes and answers as the class does.
 
     A subclass, or a single object, may have another `action_probabilities`; then it has to be queried.
@@ -202,7 +218,7 @@ def _brief(distribution: list[tuple[int, float]]) -> str:
     return "{" + ", ".join(f"{action}: {probability:.4g}" for action, probability in distribution) + "}"
 
 
-def _reader(source, player: int):
+def _reader(source: typing.Any, player: int) -> typing.Any:
     """A function from a state to {action: probability}."""
     if isinstance(source, policy_lib.Policy):
         return lambda state: source.action_probabilities(state, player)
@@ -223,7 +239,7 @@ def _reader(source, player: int):
     )
 
 
-def _bot_reader(bot: pyspiel.Bot, player: int):
+def _bot_reader(bot: pyspiel.Bot, player: int) -> typing.Any:
     """Bots in C++ give their policy by get_policy; OpenSpiel's bots in Python only by step_with_policy."""
     if type(bot).step_with_policy is not pyspiel.Bot.step_with_policy and not implements(bot, "get_policy"):
         return lambda state: dict(bot.step_with_policy(state)[0])

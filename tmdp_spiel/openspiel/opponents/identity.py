@@ -170,8 +170,8 @@ def cannot_be_told(now: Identity) -> str:
 def copied(source):
     """A copy that can be queried without affecting the original; None if it cannot be copied."""
     with contextlib.suppress(Exception):
-        if isinstance(source, pyspiel.Bot) and pyspiel.Bot in type(source).__bases__:  # which pickle cannot copy
-            kind: Any = type(source)
+        kind: Any = type(source)
+        if pyspiel.Bot in kind.__bases__ and kind.__module__ != pyspiel.Bot.__module__:  # which pickle cannot copy
             new = kind.__new__(kind)
             pyspiel.Bot.__init__(new)
             vars(new).update(copy.deepcopy(vars(source)))

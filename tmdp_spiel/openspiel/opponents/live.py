@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Mapping
+import typing
+from collections.abc import Iterator, Mapping
 
 import pyspiel
 from open_spiel.python import policy as policy_lib
@@ -24,7 +25,7 @@ class OpponentError(RuntimeError):
     result: if raised by exploit, the result certified before the failure; otherwise None.
     """
 
-    def __init__(self, message: str, result=None):
+    def __init__(self, message: str, result: typing.Any = None):
         super().__init__(message)
         self.result = result
 
@@ -57,7 +58,7 @@ class LiveOpponents:
         self,
         game: pyspiel.Game,
         player: int | None,
-        opponent,
+        opponent: typing.Any,
         *,
         asked_every_time: bool = False,
         check_players: bool = True,
@@ -104,7 +105,7 @@ class LiveOpponents:
         acting = self.bots[actor].inner if actor in self.bots else None
         for player in self._told.values():
             bot = self.bots[player]
-            if bot.listens and bot.inner is not acting:
+            if bot.is_informed and bot.inner is not acting:
                 with self.naming(player, state):
                     bot.inform_action(state, actor, action)
 
@@ -160,7 +161,7 @@ class LiveOpponents:
         self.check_legal(state, other, action)
         return int(action)
 
-    def check_legal(self, state: pyspiel.State, other: int, action) -> None:
+    def check_legal(self, state: pyspiel.State, other: int, action: typing.Any) -> None:
         """Raises an error if the player's answer is not a legal action."""
         legal = state.legal_actions()
         if isinstance(action, bool) or action not in legal:
@@ -170,7 +171,7 @@ class LiveOpponents:
             )
 
     @contextlib.contextmanager
-    def naming(self, other: int, state: pyspiel.State):
+    def naming(self, other: int, state: pyspiel.State) -> Iterator[None]:
         """Adds the player and the moves so far to the error of an opponent."""
         try:
             yield
@@ -183,7 +184,7 @@ class LiveOpponents:
             ) from error
 
 
-def is_bot(source) -> bool:
+def is_bot(source: typing.Any) -> bool:
     """Whether it can only be played against: a bot of OpenSpiel, or anything else with step() and no policy."""
     if isinstance(source, (policy_lib.Policy, pyspiel.Policy)):
         return False

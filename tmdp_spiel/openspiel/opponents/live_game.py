@@ -8,10 +8,11 @@ against bots, which must see every state, nor if the game samples its chance eve
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from tmdp_spiel.algorithms.path_learner import PathLearner
 from tmdp_spiel.core import validation
 from tmdp_spiel.openspiel.grow_tree import grow_tree
 from tmdp_spiel.openspiel.infostates import warn_imperfect_recall
-from tmdp_spiel.openspiel.load_game import game_string, load_game
+from tmdp_spiel.openspiel.load_game import GameLike, game_string, load_game
 from tmdp_spiel.openspiel.opponents.episode import DEFAULT_MAX_MOVES, Categorical, Episode, EpisodeTooLongError
 from tmdp_spiel.openspiel.opponents.fixed import check_player, state_key, uniform
 from tmdp_spiel.openspiel.opponents.history_cache import DRAWN, OWN, SEEN_ONCE, CachedHistory, HistoryCache
@@ -61,20 +62,21 @@ class LiveGame:
     """
 
     mdp = None  # nothing is known but the game
+    last_episode = math.inf  # of those that are learned from, if that is known
 
     def __init__(
         self,
-        game,
+        game: GameLike,
         player: int,
-        opponent,
+        opponent: Any,
         *,
         tree: InfostateTree | None = None,
         seed: int = 0,
         max_moves: int = DEFAULT_MAX_MOVES,
-        batched_opponent=None,
+        batched_opponent: Any = None,
         on_error: str = "raise",
         asked_every_time: bool = False,
-    ):
+    ) -> None:
         self.game = game = load_game(game)
         self.player = check_player(game, player)
         self.tree: InfostateTree = self._checked_tree(tree)
@@ -117,7 +119,7 @@ class LiveGame:
 
     # An episode -----------------------------------------------------------------------------------------------------
 
-    def _episode(self, choose, known: int, get_or_add):
+    def _episode(self, choose: Any, known: int, get_or_add: Callable[..., int]) -> Any:
         """Plays one episode: (the player's last sequence in the tree, the utility, whether it left the tree).
 
         Histories that occurred before are followed in the cache. The utility is None if an opponent failed and on_error
@@ -159,7 +161,14 @@ class LiveGame:
                 after = node.after[index] = found
             node = after
 
-    def _play_on(self, state: pyspiel.State, sequence: int, choose, known: int, get_or_add):
+    def _play_on(
+        self,
+        state: pyspiel.State,
+        sequence: int,
+        choose: Callable[[int], int],
+        known: int,
+        get_or_add: Callable[..., int],
+    ) -> Any:
         """Plays the rest of an episode through the game. Adds at most new_states states to the tree."""
         player, opponents, draw, game_type = self.player, self.opponents, self._random.random, self._game_type
         outside, left, last_new = False, False, known + self._view.new_states - 1
@@ -319,13 +328,15 @@ class LiveGame:
             played += size
         return played
 
-    def _round(self, action_selectors, known: int, number: int) -> list:
+    def _round(self, action_selectors: Any, known: int, number: int) -> list:
         first, self._begun = self._begun, self._begun + number
         generators = [generator_of(self._seed, episode) for episode in range(first, first + number)]
         draws = [generator.random for generator in generators]
         return play_round(self._batched, [self._moves(action_selectors(draw), known, draw) for draw in draws])
 
-    def _moves(self, choose, known: int, draw):
+    def _moves(
+        self, choose: Callable[[int], int], known: int, draw: Callable[[], float]
+    ) -> Generator[tuple, Any, tuple]:
         """One episode of a round, as a generator: see play_round.
 
         Returns the player's last sequence in the tree, what came after it, the utility and the history. What came
@@ -339,7 +350,7 @@ class LiveGame:
         for actor in episode:
             if actor == player:
                 legal = tuple(state.legal_actions())
-                index = None
+                index: int | None = None
                 if inside or len(steps) <= tree.new_states:
                     string = state_key(state, player, game_type)
                     number = tree.find(sequence, string, legal) if inside else OUTSIDE
@@ -398,7 +409,7 @@ class LiveGame:
                 recorder.add(self._sequence_in_tree(sequence), utility, history)
         return np.array([self.tree.to_return(utility) for utility in utilities])
 
-    def _measured_episode(self, choose, known: int, with_history: bool) -> tuple:
+    def _measured_episode(self, choose: Callable[[int], int], known: int, with_history: bool) -> tuple:
         history = None
         if with_history:
             state = self.game.new_initial_state()
@@ -408,7 +419,7 @@ class LiveGame:
             sequence, utility, _ = self._episode(choose, known, self._view.find)
         return sequence, (), utility, history
 
-    def _follow(self, plan: np.ndarray):
+    def _follow(self, plan: np.ndarray) -> Any:
         """A function that plays the plan at states of the tree, and the number of states that it covers."""
         tree, draw = self.tree, self._random.random
         if np.issubdtype(plan.dtype, np.integer):

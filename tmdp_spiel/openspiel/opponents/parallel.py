@@ -290,7 +290,7 @@ class BatchedPolicy:
         """Does nothing."""
 
 
-def play_round(answerer, episodes: list[Generator]) -> list:
+def play_round(answerer, episodes: list[Generator[tuple, Any, tuple]]) -> list:
     """Plays generators to their end; each yields (state, uniform number) when it needs an opponent's action.
 
     Returns their return values, in order. The error of an opponent that fails is raised in its episode's generator.

@@ -32,6 +32,11 @@ def fresh_entropy() -> int:
     return int.from_bytes(os.urandom(8), "little")
 
 
+def advance_global_generators(seed: int) -> None:
+    """Reseeds them depending on a seed and on what they would have drawn, so that no state comes again."""
+    reseed_global_generators(derived_seed(seed, random.getrandbits(63), int(np.random.randint(2**62))))
+
+
 def reseed_global_generators(seed: int) -> None:
     """Reseeds the generators of `random`, `numpy.random` and, if it is loaded, torch."""
     random.seed(seed)

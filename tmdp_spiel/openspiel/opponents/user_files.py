@@ -53,12 +53,3 @@ def loads(data: bytes) -> Any:
         if name not in sys.modules:
             _load(name, path)
     return pickle.loads(pickled)
-
-
-def can_be_pickled(each) -> bool:
-    """Whether it can be sent to another process."""
-    try:
-        pickle.dumps(each)
-    except Exception:
-        return False
-    return True

@@ -37,6 +37,7 @@ from tmdp_spiel.openspiel.opponents.seeding import fresh_entropy
 DEFAULT_TIMEOUT = 30.0
 DEFAULT_RESTARTS = 3
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_SECONDS_TO_END = 10.0  # of a process that closed its output
 _SHOWN = 500  # characters of a text that an error repeats
 _LONGEST_ANSWER = 1 << 20  # bytes; a longer one is no action
 
@@ -45,7 +46,7 @@ class AnswerError(RuntimeError):
     """A process or server died, did not answer in time, or gave an answer that is not an action."""
 
 
-def question(state: pyspiel.State, **more) -> dict[str, Any]:
+def question(state: pyspiel.State, **more: Any) -> dict[str, Any]:
     """What the player who is to act may know of a state."""
     player, game = state.current_player(), state.get_game()
     kind, legal = game.get_type(), state.legal_actions()
@@ -122,7 +123,7 @@ class AskingBot:
     log: str | os.PathLike | None = None
     seed: dataclasses.InitVar[int | None] = None
 
-    def __post_init__(self, seed):
+    def __post_init__(self, seed: int | None) -> None:
         if not self.timeout > 0:
             raise ValueError(f"timeout must be above 0 seconds, not {self.timeout!r}")
         if self.restarts < 0:
@@ -144,7 +145,7 @@ class AskingBot:
         asked = question(state, episode=self._session().episode, seed=int(self._numbers.integers(2**31)))
         return self._answered(json.dumps(asked), lambda text: read_action(text, asked))
 
-    def _answered(self, text: str, read) -> int:
+    def _answered(self, text: str, read: Any) -> int:
         """Sends a text, and returns the action in the answer."""
         session = self._session()
         if session.failures > self.restarts:
@@ -190,7 +191,7 @@ class ProcessBot(AskingBot):
         log: a file to which questions and answers are appended, as lines of JSON.
     """
 
-    def __post_init__(self, seed):
+    def __post_init__(self, seed: int | None) -> None:
         words = shlex.split(self.address) if isinstance(self.address, str) else [str(word) for word in self.address]
         if not words:
             raise ValueError("the command of a process is empty")
@@ -216,7 +217,7 @@ class HTTPBot(AskingBot):
         log: a file to which questions and answers are appended, as lines of JSON.
     """
 
-    def __post_init__(self, seed):
+    def __post_init__(self, seed: int | None) -> None:
         url = urllib.parse.urlsplit(self.address)
         if url.scheme != "http" or url.hostname not in _LOOPBACK:
             raise ValueError(
@@ -267,13 +268,13 @@ class _Process(_Connection):
 
     def _code(self) -> int | str:
         try:
-            return self.process.wait(timeout=1)
+            return self.process.wait(timeout=_SECONDS_TO_END)
         except subprocess.TimeoutExpired:
             return "none yet; it closed its output"
 
     def complaints(self) -> str:
         """What the process wrote to its error stream, as a clause."""
-        self._errors.join(timeout=1)
+        self._errors.join(timeout=_SECONDS_TO_END)
         said = b"".join(each for each in self._complaints if each is not None).decode(errors="replace").strip()
         return f"; its error stream: {said[-_SHOWN:]}" if said else ""
 
@@ -281,7 +282,7 @@ class _Process(_Connection):
         self._end()
 
 
-def _read_lines(stream, put) -> None:
+def _read_lines(stream: Any, put: Any) -> None:
     """Passes on the lines of a stream, and None at its end."""
     with stream:
         for line in iter(lambda: stream.readline(_LONGEST_ANSWER + 1), b""):
