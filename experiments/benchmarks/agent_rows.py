@@ -42,6 +42,7 @@ ROWS = [
     Row(HEX, "dark_hex_nfsp.npz"),
     Row(HEX, "cfr+ 10"),
     Row(HEX, "equilibrium"),
+    Row("dark_hex(board_size=3,gameversion=adh)", "equilibrium"),
     Row(DICE, "uniform"),
     Row(DICE, "liars_dice_dqn.npz", "values"),
     Row(DICE, "liars_dice_nfsp.npz"),

@@ -22,7 +22,7 @@ from tmdp_spiel.games.rbt.policy import Support, SupportPolicy
 
 _DATA = pathlib.Path(__file__).parent / "data"
 EARLIER = {200: _DATA / "rbt_cfr_plus_200.bin"}  # by iterations; the stored runs met it
-SHIPPED = EARLIER[200]
+SHIPPED = _DATA / "rbt_cfr_plus_910.bin"
 
 _FORMAT = "tmdp-spiel RBT policy 1"
 _COLUMNS: dict[str, np.dtype] = {

@@ -46,6 +46,7 @@ def test_the_library_has_no_special_case_for_a_game():
 
 def test_the_equilibrium_ships_for_the_whole_game_alone():
     assert ts.equilibrium("rbt").facts == policy_file.shipped().facts
+    assert ts.equilibrium("rbt", 200).facts["exploitability"] == pytest.approx(0.002085, abs=1e-6)  # of stored runs
     with pytest.raises(ValueError, match="included equilibrium is of python_rbt.*solve python_rbt.*forced_wins=False"):
         ts.equilibrium("python_rbt(forced_wins=False)")
     late = ts.load_game("python_rbt(start=x0o4x8o2x1o7)")
