@@ -81,6 +81,7 @@ def test_exploit_uses_worlds_if_the_support_is_small():
     expected = best_response_by_worlds(game, 0, opponent)
     assert response.lower == response.upper == response.exact_best == expected.value == 1.0
     assert f"only {expected.worlds:,} histories" in response.method
+    assert "race" not in response.method, "an exact answer needs no responders"
 
 
 def test_a_large_support_is_left_to_other_methods():
