@@ -35,6 +35,7 @@ ROWS = [
     Row("phantom_ttt", "phantom_ttt_dqn.npz", "values"),
     Row("phantom_ttt", "phantom_ttt_nfsp.npz"),
     Row("phantom_ttt", "phantom_ttt_a2c.npz"),
+    Row("phantom_ttt", "phantom_ttt_a2c_5min.npz"),
     Row("phantom_ttt", "cfr+ 10"),
     Row("phantom_ttt", "equilibrium"),
     Row("phantom_ttt(gameversion=abrupt)", "equilibrium"),
@@ -46,6 +47,7 @@ ROWS = [
     Row(DICE, "uniform"),
     Row(DICE, "liars_dice_dqn.npz", "values"),
     Row(DICE, "liars_dice_nfsp.npz"),
+    Row(DICE, "liars_dice_nfsp_5min.npz"),
     Row(DICE, "cfr+ 10"),
     Row(DICE, "equilibrium"),
 ]
