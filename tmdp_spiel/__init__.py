@@ -37,7 +37,7 @@ from tmdp_spiel.exploit.compare import Comparison, compare
 from tmdp_spiel.exploit.responders.portfolio import respond_with_portfolio
 from tmdp_spiel.exploit.responders.response_files import OpponentNeededError, load_response, save_response
 from tmdp_spiel.exploit.response import OpponentNotFixedError
-from tmdp_spiel.exploit.saved import load_result
+from tmdp_spiel.exploit.result_files import load_result
 from tmdp_spiel.exploit.stationarity import OpponentChangesWarning
 from tmdp_spiel.exploit.training_curve import training_curve
 from tmdp_spiel.exploit.training_monitor import TrainingMonitor

@@ -16,7 +16,7 @@ from experiments.sweep import run
 from experiments.sweep.configuration import Configuration, Problem
 from experiments.sweep.result import Environment, Responding, Result, Value
 from tmdp_spiel.algorithms.catalogue import find_algorithm
-from tmdp_spiel.exploit.environments import KnownOpponent
+from tmdp_spiel.evaluation.evaluator import KnownOpponent
 from tmdp_spiel.exploit.responders.network import NetworkBot
 from tmdp_spiel.exploit.responders.network_learner import NetworkLearner, compile_network
 from tmdp_spiel.exploit.responders.opponent_model import OpponentModel
