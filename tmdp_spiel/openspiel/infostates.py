@@ -7,6 +7,7 @@ sequence that leads to it, its string and its legal actions.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 
 import pyspiel
 
@@ -54,30 +55,40 @@ class InfostateLocator:
 
         None if they are not in the tree.
         """
-        tree, earlier = self._tree, state.get_game().new_initial_state()
-        sequence: int | None = tree.root
-        for action in state.history():
-            if sequence is not None and _acts(earlier, tree.player):
-                number = self.state_after(sequence, earlier)
-                sequence = None if number is None else sequence_of(tree, number, action)
-            earlier.apply_action(action)
-        if sequence is None or not _acts(state, tree.player):
-            return sequence, None
-        return sequence, self.state_after(sequence, state)
+        tree = self._tree
+        sequence = tree.root
+        for earlier, action in own_decisions(state, tree.player):
+            number = self.state_after(sequence, earlier)
+            if action is None:
+                return sequence, number
+            if number is None:
+                return None, None
+            sequence = sequence_of(tree, number, action)
+        return sequence, None
 
 
 def history_string(state: pyspiel.State, player: int, game_type: pyspiel.GameType) -> str:
     """What InfostateTree.state_string returns if strings forget: everything that the player saw and did."""
-    earlier, string = state.get_game().new_initial_state(), ""
+    strings = [
+        f"{state_key(earlier, player, game_type)}{HISTORY_MARK}{action}\n"
+        for earlier, action in own_decisions(state, player)
+        if action is not None
+    ]
+    return "".join(strings) + state_key(state, player, game_type)
+
+
+def own_decisions(state: pyspiel.State, player: int) -> Iterator[tuple[pyspiel.State, int | None]]:
+    """The states before this one at which the player acted, each with the action; then this one, if the player is to.
+
+    The earlier states are one object that is modified, so they must not be kept. The action of the last one is None.
+    """
+    earlier = state.get_game().new_initial_state()
     for action in state.history():
-        if _acts(earlier, player):
-            string += f"{state_key(earlier, player, game_type)}{HISTORY_MARK}{action}\n"
+        if earlier.current_player() == player:
+            yield earlier, action
         earlier.apply_action(action)
-    return string + state_key(state, player, game_type)
-
-
-def _acts(state: pyspiel.State, player: int) -> bool:
-    return state.is_player_node() and state.current_player() == player
+    if state.current_player() == player:
+        yield state, None
 
 
 def sequence_of(tree: InfostateTree, state: int, action: int) -> int:

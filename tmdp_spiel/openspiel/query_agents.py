@@ -101,7 +101,7 @@ def check_width(form, size: int) -> None:
     raise ValueError(message)
 
 
-def ask_in_batches(
+def query_in_batches(
     form: SequenceForm, player: int, function: Callable, outputs: str, with_mask: bool, batch_size: int, progress: bool
 ) -> np.ndarray:
     if not hasattr(form, "tensors"):
@@ -229,7 +229,7 @@ def _read_rows(rows, first_sequence, action, start, outputs, tolerance, coarse, 
     return largest
 
 
-def ask_states(form: SequenceForm, player: int, policy, max_seconds: float | None, progress: bool) -> np.ndarray:
+def query_states(form: SequenceForm, player: int, policy, max_seconds: float | None, progress: bool) -> np.ndarray:
     tree, game = form.trees[player], game_of(form)
     reader = FixedOpponents(game, 1 - player, {player: policy})
     if hasattr(form, "history"):
@@ -265,7 +265,7 @@ def ask_states(form: SequenceForm, player: int, policy, max_seconds: float | Non
     return table
 
 
-def ask_histories(form: SequenceForm, player: int, policy) -> np.ndarray | None:
+def query_histories(form: SequenceForm, player: int, policy) -> np.ndarray | None:
     """The table of a policy, queried at all histories that it can reach; None if it varies within a state of the form.
 
     Uniform at states that it cannot reach.

@@ -33,7 +33,7 @@ class _Place:
     answers: dict[int, int]
 
 
-class AskedGame(EnumeratedGame):
+class QueriedGame(EnumeratedGame):
     """As EnumeratedGame, but play() queries the opponents at single states, for learners that learn from answers.
 
     rules: all histories of the game, for the player.
