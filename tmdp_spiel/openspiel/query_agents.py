@@ -77,7 +77,7 @@ def network_of(form: SequenceForm, player: int, agent, outputs: str) -> Network 
     return as_network(agent) if is_network(agent) else None
 
 
-def _told_tensors(form) -> str:
+def _described_tensors(form) -> str:
     return (
         f"These are OpenSpiel's {form.tensor_kind.replace('_', ' ')}s; nashbench's observations begin with a one-hot "
         "of the player, two entries more than the game's own tensors"
@@ -128,7 +128,7 @@ def query_in_batches(
             except Exception as error:
                 shapes = " and ".join(str(each.shape) for each in inputs)
                 raise ValueError(
-                    f"the agent fails on a batch of tensors of shape {shapes}: {error!r}. {_told_tensors(form)}"
+                    f"the agent fails on a batch of tensors of shape {shapes}: {error!r}. {_described_tensors(form)}"
                 ) from error
             rows = _as_rows(answer, len(states), num_actions)
             tolerances = PROBABILITY_TOLERANCE, COARSE_TOLERANCE

@@ -180,7 +180,7 @@ class LiveGame:
         at_random = opponents.at_random
         episode = Episode(state, draw, opponents.inform if opponents.bots else None, self.max_moves)
         try:
-            opponents.restart(state)  # bots are told of whole episodes: no history is remembered then
+            opponents.restart(state)  # bots are informed of whole episodes, so no history is cached
             for actor in episode:
                 if actor == player and not outside:
                     legal = state.legal_actions()
