@@ -161,6 +161,8 @@ def check_supported(game: pyspiel.Game) -> None:
 def check_readable(game: pyspiel.Game) -> None:
     """Raises an error if the game does not distinguish a player's states."""
     kind = game.get_type()
+    if kind.dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
+        raise ValueError(f"{game_title(game)} has simultaneous moves; ts.load_game makes it turn-based")
     if kind.dynamics != pyspiel.GameType.Dynamics.SEQUENTIAL:
         raise ValueError(
             f"{game_title(game)} is neither sequential nor simultaneous; mean-field games have no Tree MDP"
