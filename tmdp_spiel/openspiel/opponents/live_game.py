@@ -20,9 +20,9 @@ import pyspiel
 
 from tmdp_spiel.algorithms.path_learner import PathLearner
 from tmdp_spiel.core import validation
+from tmdp_spiel.openspiel.build import warn_imperfect_recall
 from tmdp_spiel.openspiel.games import GameLike, game_string, load_game
 from tmdp_spiel.openspiel.grow_tree import grow_tree
-from tmdp_spiel.openspiel.infostates import warn_imperfect_recall
 from tmdp_spiel.openspiel.opponents.episode import (
     DEFAULT_MAX_MOVES,
     Categorical,
