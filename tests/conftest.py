@@ -3,9 +3,21 @@
 import os
 import signal
 
+import numba
 import pytest
 
 import tmdp_spiel as ts
+
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # threads that wait sleep, also in the processes that tests start
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Most games of the tests are small: one thread plays through them faster than two."""
+    threads = numba.get_num_threads()
+    numba.set_num_threads(1)
+    yield
+    numba.set_num_threads(threads)
 
 
 @pytest.fixture(scope="session", autouse=True)
