@@ -17,6 +17,7 @@ from open_spiel.python.algorithms import best_response, outcome_sampling_mccfr
 import tmdp_spiel as ts
 from experiments.paper import settings
 from tmdp_spiel.algorithms.catalogue import find_algorithm
+from tmdp_spiel.trees.random_tree import random_tree_mdp
 
 GAMES, SMALL_GAMES = ("kuhn", "leduc"), ("kuhn",)
 _REPEATS = 15  # medians are reported
@@ -181,7 +182,7 @@ def growth(sizes: Sequence[int], repeats: int) -> None:
     print("\nAn episode of UCB-T on random trees of growing size")
     print(f"  {'states':>10}{'reached':>10}{'incremental':>16}{'plain pass':>16}{'ratio':>10}")
     for states in sizes:
-        mdp = ts.random_tree_mdp(
+        mdp = random_tree_mdp(
             np.random.default_rng(states), max_states=states, max_actions=4, max_children=2, first_states=2
         )
         learner = ts.UCBT(mdp.tree)

@@ -35,7 +35,7 @@ from experiments.sweep.binary import run_binary
 from experiments.sweep.configuration import Configuration, configuration
 from experiments.sweep.result import Responding, Result
 from experiments.sweep.tables import label, markdown, standard_error
-from tmdp_spiel.openspiel.rl_agents import IN_TORCH, dqn_in_torch
+from tmdp_spiel.openspiel.solvers import IN_TORCH, dqn_in_torch
 
 
 @dataclasses.dataclass(frozen=True)

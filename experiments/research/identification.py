@@ -11,7 +11,7 @@ import numpy as np
 import tmdp_spiel as ts
 from experiments.research.options import Options
 from experiments.research.problems import problems
-from tmdp_spiel.exploit.environments import KnownOpponent
+from tmdp_spiel.evaluation.evaluator import KnownOpponent
 from tmdp_spiel.exploit.respond import respond
 
 # The least epsilon of the problems of a learner, which needs more episodes for small ones.
