@@ -231,6 +231,10 @@ class _TracebackShown(Exception):
     """A command ended with a traceback."""
 
 
+class _Refused(Exception):
+    """A command ended with a message."""
+
+
 def _command(text: str, says: str) -> InvalidCall:
     def run():
         done = commands.run(*shlex.split(text))
@@ -239,7 +243,7 @@ def _command(text: str, says: str) -> InvalidCall:
             return
         if "Traceback" in said:
             raise _TracebackShown(said.strip().splitlines()[-1])
-        raise ValueError(said)
+        raise _Refused(said)
 
     return InvalidCall(text, run, says)
 
@@ -289,7 +293,7 @@ def answer(call: InvalidCall) -> tuple[str, str]:
         return "unclear", f"a traceback: {error}"
     except (Exception, SystemExit) as error:
         last = traceback.extract_tb(error.__traceback__)[-1].filename
-        ours = any(f"/{folder}/" in last for folder in ("tmdp_spiel", "games", "experiments"))
+        ours = isinstance(error, _Refused) or any(f"/{folder}/" in last for folder in ("tmdp_spiel", "games"))
         text = f"{type(error).__name__}: {error}"
         return ("clear" if ours and re.search(call.says, str(error)) else "unclear"), text
     return "accepted", ""
