@@ -97,7 +97,7 @@ def policy_table(
     max_seconds: float | None = None,
     progress: bool = True,
 ) -> np.ndarray:
-    """The policy that an agent plays as `player`, as float64[J], one probability per sequence.
+    """The policy that an agent plays as `player`, as float64[J + 1], one probability per sequence.
 
     Args:
         form: the sequence form of the game; for networks and functions one that makes tensors, as the exact games do.
@@ -203,11 +203,11 @@ def _at_all_histories(form: SequenceForm, player: int, agent) -> np.ndarray:
 
 
 def save_table(file: str | os.PathLike, form: SequenceForm, player: int, table) -> None:
-    """Writes a policy table to a .npz file, atomically."""
+    """Writes a policy table to a .npz file, atomically; without the entry of the root."""
     tree = form.trees[player]
     facts = {"format": _FORMAT, "game": tree.game_string, "player": player, "tree": numbering(tree)}
     with storage.replacing(file, "wb") as stream:
-        np.savez(stream, facts=np.array(json.dumps(facts)), table=form.check_policy(player, table))
+        np.savez(stream, facts=np.array(json.dumps(facts)), table=form.check_policy(player, table)[1:])
 
 
 def load_table(file: str | os.PathLike, form: SequenceForm, player: int) -> np.ndarray:
@@ -229,7 +229,7 @@ def load_table(file: str | os.PathLike, form: SequenceForm, player: int) -> np.n
         )
     if facts["tree"] != numbering(tree):
         raise ValueError(f"{file} was written for another numbering of the states; delete it to ask the agent again")
-    return form.check_policy(player, table)
+    return form.check_policy(player, np.append(1.0, table))
 
 
 # Tables by information-state strings
@@ -262,7 +262,7 @@ def _table_of_strings(form: SequenceForm, player: int, strings) -> np.ndarray:
         legal = tree.action[first:end].tolist()
         table[first:end], _ = read_distribution(distribution, legal, f"at state {string!r} of player {player}")
         given[state] = True
-    reach = np.empty(tree.num_sequences + 1)
+    reach = np.empty(tree.sequence_end)
     own_reach(form.levels[player], table, reach)
     missing = np.flatnonzero(~given & (reach[tree.parent] > 0))
     if len(missing):

@@ -1,9 +1,9 @@
 """Policies of both players in a small file: pruned, rounded to 16 bits, compressed.
 
 The first line is JSON about the policy, with the lengths and the SHA-256 of what follows, so that a truncated or
-altered file is refused. The rest is LZMA of one 16-bit weight per sequence of players 0 and 1, first all high bytes,
-then all low bytes. The probabilities at a state are proportional to the weights. If all weights are 0, as at states
-that the policy does not reach, they are uniform.
+altered file is refused. The rest is LZMA of one 16-bit weight per sequence but the root of players 0 and 1, first all
+high bytes, then all low bytes. The probabilities at a state are proportional to the weights. If all weights are 0, as
+at states that the policy does not reach, they are uniform.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _WHOLE = 65535
 
 
 def numbering(tree: InfostateTree) -> str:
-    """A hash of a tree's numbering of states and sequences, on which tables depend."""
-    return storage.fingerprint(tree.player, tree.first_sequence, tree.first_child, tree.action)
+    """A hash of a tree's numbering of states and sequences, on which tables depend. In files it is without the root."""
+    return storage.fingerprint(tree.player, tree.first_sequence - 1, tree.first_child[1:], tree.action[1:])
 
 
 def compressed_weights(
@@ -48,7 +48,7 @@ def compressed_weights(
     weights = []
     for player in (0, 1):
         table = form.check_policy(player, tables[player])
-        reach = np.empty(len(table) + 1)
+        reach = np.empty(len(table))
         own_reach(form.levels[player], table, reach)
         weight = np.zeros(len(table), np.uint16)
         _prune(form.levels[player], table, reach, least_probability, least_reach, weight)
@@ -77,7 +77,7 @@ def write_tables(file: str | os.PathLike, form: SequenceForm, tables: Sequence[n
         "exploitability": found.exploitability,
         **facts,
     }
-    planes = [(weight >> shift).astype(np.uint8).tobytes() for shift in (8, 0) for weight in weights]
+    planes = [(weight[1:] >> shift).astype(np.uint8).tobytes() for shift in (8, 0) for weight in weights]
     body = lzma.compress(b"".join(planes), preset=6)
     line = json.dumps({"format": _FORMAT, **head, "bytes": len(body), "sha256": _digest(head, body)})
     with storage.replacing(file, "wb") as stream:
@@ -103,7 +103,7 @@ def read_tables(file: str | os.PathLike, form: SequenceForm) -> tuple[list[np.nd
     sizes = [tree.num_sequences for tree in form.trees]
     high, low = planes[: sum(sizes)].astype(np.uint16), planes[sum(sizes) :]
     weight = (high << 8) | low
-    return tables_of_weights(form, [weight[: sizes[0]], weight[sizes[0] :]]), head
+    return tables_of_weights(form, [np.append(0, each) for each in (weight[: sizes[0]], weight[sizes[0] :])]), head
 
 
 def _digest(head: dict, body: bytes) -> str:
