@@ -38,7 +38,7 @@ def positions(tree: ts.InfostateTree) -> tuple[dict[int, tuple[float, float]], d
 
 def played_sequences(tree: ts.InfostateTree, plan) -> set[int]:
     """The sequences that a plan plays: its action at every state that it reaches itself."""
-    played = {tree.num_sequences}
+    played = {tree.root}
     for state in range(tree.num_states):
         if tree.parent[state] in played:
             played.add(int(tree.first_sequence[state] + plan[state]))

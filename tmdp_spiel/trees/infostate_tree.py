@@ -491,6 +491,8 @@ class InfostateTree:
 def _facts_of(saved: storage.SavedDirectory) -> dict[str, typing.Any]:
     """The attributes of a saved tree, without the version that wrote them."""
     facts = saved.document("tree")
+    if not isinstance(facts, dict):
+        raise ValueError(f"tree.json must hold an object, not {facts!r}")
     version = facts.pop("version", None)
     if "root_can_end" in facts:
         raise ValueError(
