@@ -34,8 +34,7 @@ from experiments.sweep.tables import markdown, mean_and_error
 from tmdp_spiel.algorithms.catalogue import catalogue
 from tmdp_spiel.core import plotting
 from tmdp_spiel.openspiel.opponents.fixed import check_player
-from tmdp_spiel.openspiel.rl_agents import AGENTS
-from tmdp_spiel.openspiel.solvers import ALL_SOLVERS, SOLVERS
+from tmdp_spiel.openspiel.solvers import AGENTS, ALL_SOLVERS, SOLVERS
 
 DEFAULT = "ThompsonTree"
 OTHERS = ("UCT", "UCBT", "MVP", "OutcomeSamplingMCCFR", "PSRL", "BettingUCRL", "OpenSpielQLearner")

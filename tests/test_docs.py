@@ -246,4 +246,4 @@ def test_the_tables_of_learning_on_exact_games_are_those_of_the_stored_runs(caps
 
 def test_modules_of_a_call_are_counted():
     found = script("count_modules").modules_of(lambda: ts.load_game("kuhn"))
-    assert "tmdp_spiel/openspiel/load_game.py" in found and not any("algorithms" in each for each in found)
+    assert "tmdp_spiel/openspiel/games.py" in found and not any("algorithms" in each for each in found)

@@ -41,14 +41,13 @@ from tmdp_spiel.exploit.saved import load_result
 from tmdp_spiel.exploit.stationarity import OpponentChangesWarning
 from tmdp_spiel.exploit.training_curve import training_curve
 from tmdp_spiel.exploit.training_monitor import TrainingMonitor
-from tmdp_spiel.openspiel import solvers as open_spiel_solvers
-from tmdp_spiel.openspiel.agents import agent
+from tmdp_spiel.openspiel import agent, solvers as open_spiel_solvers
 from tmdp_spiel.openspiel.build import CannotEnumerateError, GameTooLargeError, build_infostate_tree, build_tree
 from tmdp_spiel.openspiel.equilibrium import equilibrium
 from tmdp_spiel.openspiel.exact_games import exact_exploitability
 from tmdp_spiel.openspiel.fixed_opponent_game import fixed_opponent_game
+from tmdp_spiel.openspiel.games import load_game
 from tmdp_spiel.openspiel.grow_tree import grow_tree
-from tmdp_spiel.openspiel.load_game import load_game
 from tmdp_spiel.openspiel.opponents import adapters
 from tmdp_spiel.openspiel.opponents.adapters.questions import AnswerError
 from tmdp_spiel.openspiel.opponents.episode import EpisodeTooLongError

@@ -37,7 +37,7 @@ from experiments.sweep.curves import standard_error
 from experiments.sweep.names import label
 from experiments.sweep.result import Responding, Result
 from experiments.sweep.tables import markdown
-from tmdp_spiel.openspiel.rl_agents import IN_TORCH, dqn_in_torch
+from tmdp_spiel.openspiel.solvers import IN_TORCH, dqn_in_torch
 
 
 @dataclasses.dataclass(frozen=True)

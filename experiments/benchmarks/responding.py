@@ -24,7 +24,7 @@ from tmdp_spiel.exploit.responders.search import SearchBot, SearchConfig
 from tmdp_spiel.openspiel.histories import one_history_per_infostate
 from tmdp_spiel.openspiel.opponents.episode import Episode
 from tmdp_spiel.openspiel.opponents.live import LiveOpponents
-from tmdp_spiel.openspiel.rl_agents import AGENTS, new_agent
+from tmdp_spiel.openspiel.solvers import AGENTS, new_agent
 from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE
 from tmdp_spiel.trees.lazy_tree import LazyTree
 

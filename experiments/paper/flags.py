@@ -12,7 +12,7 @@ from experiments.sweep.names import PLAYERS
 from experiments.sweep.result import Measure
 from tmdp_spiel.algorithms.catalogue import catalogue
 from tmdp_spiel.algorithms.learner import Learner
-from tmdp_spiel.openspiel.load_game import GAME_STRINGS
+from tmdp_spiel.openspiel.games import GAME_STRINGS
 
 _SCALE = flags.DEFINE_string(
     "scale", "full", f"The scale: {', '.join(settings.SCALES)}, or a number in (0, 1], the fraction of full."

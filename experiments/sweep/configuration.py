@@ -13,7 +13,7 @@ from experiments.sweep.names import player_name
 from tmdp_spiel.algorithms import learner as learners_own
 from tmdp_spiel.algorithms.catalogue import catalogue
 from tmdp_spiel.openspiel.equilibrium import DEFAULT_ITERATIONS
-from tmdp_spiel.openspiel.registry import enumeration_of
+from tmdp_spiel.openspiel.games import enumeration_of
 
 _DECADES = 4
 

@@ -18,7 +18,7 @@ from experiments.sweep.progress import Progress
 from experiments.sweep.provenance import code
 from experiments.sweep.result import Result
 from tmdp_spiel.evaluation import cluster
-from tmdp_spiel.openspiel.registry import enumeration_of
+from tmdp_spiel.openspiel.games import enumeration_of
 
 _SECONDS_BETWEEN_UPDATES = 1.0
 _NO_WORKERS = (concurrent.futures.BrokenExecutor, concurrent.futures.CancelledError)

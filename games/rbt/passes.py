@@ -1,8 +1,8 @@
 """The passes over an enumerated RBT, from which every solver and every T-MDP of it is built.
 
 A plan is one probability per sequence of a player, 1 for the root. Its *reach* has one number r(j) per sequence j: the
-product of the plan's probabilities on the path to j and at j. With senses factored out, one player's plan affects the other only
-through a table per ply,
+product of the plan's probabilities on the path to j and at j. With senses factored out, one player's plan affects the
+other only through a table per ply,
 
     w(h, a) = sum over the live states s of position h of r(s, a),
 

@@ -14,7 +14,7 @@ from tmdp_spiel.games.phantom import phantom_game
 from tmdp_spiel.games.phantom.enumeration import enumerate_states
 from tmdp_spiel.games.phantom.form import PhantomForm
 from tmdp_spiel.games.phantom.rules import rules_of
-from tmdp_spiel.openspiel import table_files
+from tmdp_spiel.openspiel import policy_tables
 from tmdp_spiel.openspiel.build import CannotEnumerateError
 from tmdp_spiel.openspiel.exact_games import exact_exploitability, shipped_file, solve
 from tmdp_spiel.openspiel.policy_tables import TablePolicy, policy_table
@@ -188,7 +188,7 @@ def test_published_values_of_dark_hex():
 def test_the_shipped_equilibrium_is_as_good_as_it_says(string, published):
     form = form_of(string)
     file = shipped_file(phantom.SHIPPED, pyspiel.load_game(string))
-    tables, facts = table_files.read_tables(file, form)
+    tables, facts = policy_tables.read_tables(file, form)
     found = sequence_form.exploitability(form, tables)
     assert found.exploitability == pytest.approx(facts["exploitability"], abs=1e-9)
     assert found.exploitability <= 0.001 * form.trees[0].utility_range

@@ -11,7 +11,7 @@ from open_spiel.python.algorithms import exploitability as exploitability_lib
 import tmdp_spiel as ts
 from tmdp_spiel.games.public_action import exact_game
 from tmdp_spiel.games.public_action.bidding_equilibrium import solve_matrix_game
-from tmdp_spiel.openspiel import build, registry
+from tmdp_spiel.openspiel import build, games
 from tmdp_spiel.openspiel.worlds import best_response_by_worlds
 from tmdp_spiel.planning.cfr import CFRSolver
 from tmdp_spiel.trees import sequence_form
@@ -39,7 +39,7 @@ MEDIUM = [
 @pytest.fixture
 def by_histories(monkeypatch):
     """Trees are built through the game's histories, whatever the game brings."""
-    monkeypatch.setattr(registry, "_registered", {})
+    monkeypatch.setattr(games, "_registered", {})
 
 
 def random_tables(form, seed):

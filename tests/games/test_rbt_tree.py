@@ -7,7 +7,7 @@ from open_spiel.python import policy as policy_lib
 
 from tmdp_spiel.games.rbt import passes, tree as rbt_tree
 from tmdp_spiel.games.rbt.names import RBTNames
-from tmdp_spiel.openspiel import build, registry
+from tmdp_spiel.openspiel import build, games
 from tmdp_spiel.trees.infostate_tree import StateNames
 
 # Late starts, small enough for a traversal of all histories: o to move, x to move and able to win at once, rules off.
@@ -28,13 +28,13 @@ def load(**parameters):
 @pytest.fixture
 def by_traversal(monkeypatch):
     """Makes `build` take the ordinary way, through all histories of the OpenSpiel game."""
-    monkeypatch.setattr(registry, "_registered", {})
+    monkeypatch.setattr(games, "_registered", {})
 
 
 def test_the_game_brings_its_enumeration_unless_it_is_told_not_to(monkeypatch):
     game = load(start="x4o0x8o2x1")
     assert isinstance(build.build_infostate_tree(game, 0).names, RBTNames)
-    monkeypatch.setattr(registry, "_registered", {})
+    monkeypatch.setattr(games, "_registered", {})
     assert isinstance(build.build_infostate_tree(game, 0).names, StateNames)
 
 

@@ -8,10 +8,8 @@ from open_spiel.python.algorithms import evaluate_bots, random_agent
 
 import tmdp_spiel as ts
 from tmdp_spiel.algorithms.catalogue import catalogue, find_algorithm
-from tmdp_spiel.openspiel import registry
-from tmdp_spiel.openspiel.agents.agent import TreeAgent
-from tmdp_spiel.openspiel.agents.bot import TreeBot
-from tmdp_spiel.openspiel.agents.session import EpisodeSession
+from tmdp_spiel.openspiel import games
+from tmdp_spiel.openspiel.agent import EpisodeSession, TreeAgent, TreeBot
 
 
 def stop_or_go():
@@ -227,7 +225,7 @@ def _an_end(learner):
 
 
 def test_tensors_that_do_not_tell_states_apart(monkeypatch):
-    monkeypatch.setitem(registry._registered, "dark_hex", registry.Enumeration())  # states by strings, not by tensors
+    monkeypatch.setitem(games._registered, "dark_hex", games.Enumeration())  # states by strings, not by tensors
     with pytest.raises(ValueError, match="information_state tensors of dark_hex do not distinguish player 0's states"):
         TreeAgent(0, "dark_hex(board_size=2)", "UCBT")
 

@@ -4,7 +4,7 @@ import pyspiel
 import pytest
 
 import tmdp_spiel as ts
-from tmdp_spiel.openspiel.load_game import game_remark, game_title
+from tmdp_spiel.openspiel.games import game_remark, game_title
 
 
 @pytest.mark.parametrize(

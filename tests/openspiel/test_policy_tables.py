@@ -13,7 +13,7 @@ from tmdp_spiel.openspiel.ask_agents import check_width
 from tmdp_spiel.openspiel.build import GameTooLargeError
 from tmdp_spiel.openspiel.exact_games import exact_exploitability
 from tmdp_spiel.openspiel.histories import enumerated_form
-from tmdp_spiel.openspiel.opponents import agent_policies
+from tmdp_spiel.openspiel.opponents import wrappers
 from tmdp_spiel.openspiel.opponents.adapters.networks import Network, NetworkPolicy
 from tmdp_spiel.openspiel.policy_files import FilePolicy
 from tmdp_spiel.openspiel.policy_tables import TablePolicy, load_table, policy_table, save_table
@@ -277,7 +277,7 @@ def test_torch_agents_by_batches_are_what_they_play_by_states(string, name):
         from open_spiel.python.pytorch import ppo
 
         agent = ppo.PPO((width,), actions, num_players=2, player_id=1, agent_fn=ppo.PPOAgent)
-    by_states = agent_policies.agent_policy(game, agent, 1)
+    by_states = wrappers.agent_policy(game, agent, 1)
 
     class Hidden(policy_lib.Policy):
         def action_probabilities(self, state, player_id=None):

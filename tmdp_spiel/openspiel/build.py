@@ -15,10 +15,9 @@ import pyspiel
 from tqdm import auto as tqdm
 
 from tmdp_spiel.core import validation
+from tmdp_spiel.openspiel.games import GameLike, enumeration_of, game_title, load_game
 from tmdp_spiel.openspiel.infostates import warn_imperfect_recall
-from tmdp_spiel.openspiel.load_game import GameLike, game_title, load_game
 from tmdp_spiel.openspiel.opponents.fixed import FixedOpponents, check_player, state_key
-from tmdp_spiel.openspiel.registry import enumeration_of
 from tmdp_spiel.trees.infostate_tree import InfostateTree, string_with_actions
 from tmdp_spiel.trees.state_names import StateNames
 from tmdp_spiel.trees.traversal import ROOT

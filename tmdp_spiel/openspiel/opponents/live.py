@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 import pyspiel
 from open_spiel.python import policy as policy_lib
 
-from tmdp_spiel.openspiel.load_game import game_string
+from tmdp_spiel.openspiel.games import game_string
 from tmdp_spiel.openspiel.opponents.bots import as_bot, bot_name, why_not_as_player
 from tmdp_spiel.openspiel.opponents.episode import Categorical
 from tmdp_spiel.openspiel.opponents.fixed import FixedOpponents, is_uniform, state_key, uniform

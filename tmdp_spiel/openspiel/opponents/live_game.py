@@ -20,15 +20,20 @@ import pyspiel
 
 from tmdp_spiel.algorithms.path_learner import PathLearner
 from tmdp_spiel.core import validation
+from tmdp_spiel.openspiel.games import GameLike, game_string, load_game
 from tmdp_spiel.openspiel.grow_tree import grow_tree
 from tmdp_spiel.openspiel.infostates import warn_imperfect_recall
-from tmdp_spiel.openspiel.load_game import GameLike, game_string, load_game
-from tmdp_spiel.openspiel.opponents.episode import DEFAULT_MAX_MOVES, Categorical, Episode, EpisodeTooLongError
+from tmdp_spiel.openspiel.opponents.episode import (
+    DEFAULT_MAX_MOVES,
+    Categorical,
+    Episode,
+    EpisodeTooLongError,
+    Recorder,
+)
 from tmdp_spiel.openspiel.opponents.fixed import check_player, state_key, uniform
 from tmdp_spiel.openspiel.opponents.history_cache import DRAWN, OWN, SEEN_ONCE, CachedHistory, HistoryCache
 from tmdp_spiel.openspiel.opponents.live import AnswersChangeError, LiveOpponents, OpponentError, TimeOverError
 from tmdp_spiel.openspiel.opponents.parallel import ExecutorOpponents, generator_of, play_round
-from tmdp_spiel.openspiel.opponents.record import Recorder
 from tmdp_spiel.openspiel.opponents.seeding import CHANCE, derived_seed
 from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, InfostateTree
 from tmdp_spiel.trees.lazy_tree import OUTSIDE, LazyTree
