@@ -122,13 +122,14 @@ def sparse_table(form, player, second):
         bits = (
             tries * np.uint64(0x9E3779B97F4A7C15)
             + own * np.uint64(0xBF58476D1CE4E5B9)
-            + (tree.action.astype(np.uint64) + np.uint64(1)) * np.uint64(0x94D049BB133111EB)
+            + (tree.action[1:].astype(np.uint64) + np.uint64(1)) * np.uint64(0x94D049BB133111EB)
         )
         bits ^= bits >> np.uint64(29)
         bits *= np.uint64(0xBF58476D1CE4E5B9)
         bits ^= bits >> np.uint64(32)
-    largest = np.repeat(np.maximum.reduceat(bits, tree.first_sequence[:-1]), per_state)
-    smallest = np.repeat(np.minimum.reduceat(bits, tree.first_sequence[:-1]), per_state)
+    starts = tree.first_sequence[:-1] - 1
+    largest = np.repeat(np.maximum.reduceat(bits, starts), per_state)
+    smallest = np.repeat(np.minimum.reduceat(bits, starts), per_state)
     return (1 - second) * (bits == largest) + second * (bits == smallest)
 
 

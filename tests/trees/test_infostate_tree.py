@@ -72,7 +72,7 @@ def test_malformed_trees_are_refused(changed, message):
     "plan, message",
     [
         ([0] * 5, "needs 6 entries, one per state, not 5"),
-        ([0.5] * 12, "needs 13 entries, one per sequence, the root's first, not 12"),
+        ([0.5] * 11, "needs 13 entries, one per sequence, the root's first, not 11"),
         ([0, 0, 2, 0, 0, 0], "action index 2 at state 2, which has 2 legal actions"),
         ([0, -1, 0, 0, 0, 0], "action index -1 at state 1"),
         ([0, 0, 0, 0, 0, 65_536], "action index 65536"),
@@ -90,6 +90,10 @@ def test_malformed_trees_are_refused(changed, message):
 def test_bad_plans_are_refused(kuhn, plan, message):
     with pytest.raises(ValueError, match=message):
         kuhn.check_plan(plan)
+
+
+def test_the_entry_of_the_root_may_be_left_out(kuhn):
+    assert kuhn.check_plan([0.25, 0.75] * 6).tolist() == [1.0] + [0.25, 0.75] * 6
 
 
 def test_deterministic_plans_as_probabilities(kuhn):

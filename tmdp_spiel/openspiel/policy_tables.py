@@ -230,7 +230,7 @@ def load_table(file: str | os.PathLike, form: SequenceForm, player: int) -> np.n
         )
     if facts["tree"] != numbering(tree):
         raise ValueError(f"{file} was written for another numbering of the states; delete it to ask the agent again")
-    return form.check_policy(player, np.append(1.0, table))
+    return form.check_policy(player, table)
 
 
 # Tables by information-state strings

@@ -374,7 +374,7 @@ class InfostateTree:
     def check_plan(self, plan: ArrayLike) -> np.ndarray:
         """The plan as a checked array: an action index per state (integers) or a probability per sequence (floats).
 
-        The entry of the root, the first, is not used.
+        The entry of the root, the first, is not used and may be left out.
         """
         plan = np.asarray(plan)
         if plan.ndim == 1 and np.issubdtype(plan.dtype, np.integer):
@@ -398,7 +398,12 @@ class InfostateTree:
             )
         return np.ascontiguousarray(plan, PLAN_DTYPE)
 
+    def with_root(self, plan: np.ndarray) -> np.ndarray:
+        """A probability for every sequence, from an array that may lack the entry of the root, 1."""
+        return np.append(1.0, plan) if len(plan) == self.num_sequences else plan
+
     def _check_mixed(self, plan: np.ndarray) -> np.ndarray:
+        plan = self.with_root(plan)
         if len(plan) != self.sequence_end:
             raise ValueError(
                 f"a mixed plan needs {self.sequence_end} entries, one per sequence, the root's first, not {len(plan)}"

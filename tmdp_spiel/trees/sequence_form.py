@@ -113,12 +113,14 @@ class SequenceForm(abc.ABC):
     def check_policy(self, player: int, policy) -> np.ndarray:
         """The policy table as float64[J + 1], a probability per sequence. An error names the state that is wrong.
 
-        An array of integers is an action index per state, as TreeMDP.best_response gives.
+        An array of integers is an action index per state, as TreeMDP.best_response gives. The entry of the root may be
+        left out.
         """
         tree = self.trees[player]
         policy = np.asarray(policy)
         if policy.ndim == 1 and np.issubdtype(policy.dtype, np.integer):
             return tree.as_probabilities(policy)
+        policy = tree.with_root(policy) if policy.ndim == 1 else policy
         if policy.shape != (tree.sequence_end,) or not np.issubdtype(policy.dtype, np.floating):
             raise ValueError(
                 f"a policy table of player {player} has {tree.sequence_end} floats, one per own sequence, the root's "
