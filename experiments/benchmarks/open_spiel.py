@@ -18,6 +18,7 @@ from experiments.paper import settings
 from experiments.sweep.binary import run_binary
 from experiments.sweep.names import label
 from tmdp_spiel.algorithms.catalogue import find_algorithm
+from tmdp_spiel.trees.random_tree import random_tree_mdp
 
 _GAME = flags.DEFINE_string("game", "leduc", "A short name or an OpenSpiel game string.")
 _RBT = flags.DEFINE_bool("rbt", False, "Measure Reconnaissance Blind Tic-Tac-Toe instead; takes minutes.")
@@ -188,7 +189,7 @@ def growth(repeats: int) -> None:
     print("\nAn episode of UCB-T on random trees of growing size")
     print(f"  {'states':>10}{'reached':>10}{'incremental':>16}{'plain pass':>16}{'ratio':>10}")
     for states in (100, 1_000, 10_000, 100_000):
-        mdp = ts.random_tree_mdp(
+        mdp = random_tree_mdp(
             np.random.default_rng(states), max_states=states, max_actions=4, max_children=2, first_states=2
         )
         learner = ts.UCBT(mdp.tree)

@@ -16,10 +16,11 @@ from experiments.sweep import run
 from experiments.sweep.configuration import Configuration, Problem
 from experiments.sweep.result import Environment, Responding, Result, Value
 from tmdp_spiel.algorithms.catalogue import find_algorithm
-from tmdp_spiel.exploit.environments import KnownOpponent
+from tmdp_spiel.evaluation.evaluator import KnownOpponent
 from tmdp_spiel.exploit.responders.network import NetworkBot
 from tmdp_spiel.exploit.responders.network_learner import NetworkLearner, compile_network
 from tmdp_spiel.exploit.responders.opponent_model import OpponentModel
+from tmdp_spiel.exploit.responders.portfolio import respond_with_portfolio
 from tmdp_spiel.exploit.responders.search import SearchBot, SearchConfig
 from tmdp_spiel.openspiel.histories import one_history_per_infostate
 from tmdp_spiel.openspiel.opponents.episode import Episode
@@ -253,7 +254,7 @@ class Portfolio(_Response):
 
     def respond(self, seconds: float, seed: int, episodes: int) -> tuple[tuple[float, float], int]:
         """The value and its error, and the episodes of all candidates and of the certificate."""
-        found = ts.respond_with_portfolio(
+        found = respond_with_portfolio(
             self._setting.game,
             self._setting.opponent,
             player=PLAYER,

@@ -23,6 +23,7 @@ import tmdp_spiel as ts
 from experiments.benchmarks.agent_rows import DICE, HEX, Row, tables
 from experiments.sweep.archive import pack_lines, unpack_lines
 from experiments.sweep.binary import Stopped, run_binary
+from tmdp_spiel.exploit.responders.portfolio import respond_with_portfolio
 from tmdp_spiel.openspiel.exact_games import exact_form
 from tmdp_spiel.openspiel.policy_tables import TablePolicy
 from tmdp_spiel.trees import sequence_form
@@ -107,7 +108,7 @@ def measure(
         for responder in responders:
             for seed in range(seeds):
                 if (row.game, row.agent, player, responder, seconds, seed) not in done:
-                    found = ts.respond_with_portfolio(
+                    found = respond_with_portfolio(
                         row.game,
                         opponent,
                         player=player,

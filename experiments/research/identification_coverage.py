@@ -15,7 +15,7 @@ from absl import flags
 import tmdp_spiel as ts
 from experiments.research.problems import problems
 from experiments.sweep.binary import run_binary
-from tmdp_spiel.exploit.environments import KnownOpponent
+from tmdp_spiel.evaluation.evaluator import KnownOpponent
 from tmdp_spiel.exploit.respond import respond
 
 _RUNS = flags.DEFINE_integer("runs", 10_000, "Independent runs of each problem.", lower_bound=1)

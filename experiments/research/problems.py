@@ -3,6 +3,7 @@
 import numpy as np
 
 import tmdp_spiel as ts
+from tmdp_spiel.trees.random_tree import random_tree_mdp
 
 
 def arms(number: int, gap: float) -> ts.TreeMDP:
@@ -22,7 +23,7 @@ def arms(number: int, gap: float) -> ts.TreeMDP:
 def random_problem(seed: int) -> ts.TreeMDP:
     rng = np.random.default_rng(seed)
     while True:
-        mdp = ts.random_tree_mdp(rng, max_states=8, max_actions=4, first_states=2, returns=(0.0, 1.0))
+        mdp = random_tree_mdp(rng, max_states=8, max_actions=4, first_states=2, returns=(0.0, 1.0))
         if mdp.tree.num_policies >= 8:
             return mdp
 

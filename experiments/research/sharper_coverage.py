@@ -31,7 +31,7 @@ from tmdp_spiel.bounds.mean_bounds import lower_mean, upper_mean
 from tmdp_spiel.bounds.relaxation import Relaxation
 from tmdp_spiel.bounds.sequence_values import upper_values
 from tmdp_spiel.bounds.threshold import decide_above
-from tmdp_spiel.exploit import known_large, large_game
+from tmdp_spiel.exploit import large_game, large_game_known as known_large
 from tmdp_spiel.exploit.belief_bounds import BeliefBounds
 from tmdp_spiel.exploit.revealed_chance import RevealedChance
 from tmdp_spiel.openspiel.histories import build_history_tree

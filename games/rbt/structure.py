@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tmdp_spiel.core import storage
+from tmdp_spiel.core import storage, validation
 from tmdp_spiel.games.rbt.rules import DRAW, ILLEGAL, LOSS, NUM_SENSES, NUM_SQUARES, WIN
 from tmdp_spiel.trees import infostate_tree
 
@@ -149,7 +149,7 @@ class Enumeration:
     def __post_init__(self) -> None:
         for _, part in self._parts():
             for name in _array_names(part):
-                setattr(part, name, storage.read_only(getattr(part, name)))
+                setattr(part, name, validation.read_only(getattr(part, name)))
 
     def save(self, path: str | os.PathLike) -> None:
         """Writes everything to a new directory at path atomically."""

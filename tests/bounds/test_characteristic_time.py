@@ -5,6 +5,7 @@ import scipy.optimize
 import tmdp_spiel as ts
 from tests.reference import cheapest_alternatives as reference
 from tmdp_spiel.bounds.characteristic_time import all_alternatives, cheapest_alternative, limit as module
+from tmdp_spiel.trees.random_tree import random_tree_mdp
 
 
 def two_coins(first: float, second: float) -> ts.TreeMDP:
@@ -23,7 +24,7 @@ def random_problem(seed: int):
     """A Tree MDP, the signs of all rivals of its best response, the answer itself, and a plan."""
     rng = np.random.default_rng(seed)
     while True:
-        mdp = ts.random_tree_mdp(rng, max_states=10, max_actions=3, first_states=2)
+        mdp = random_tree_mdp(rng, max_states=10, max_actions=3, first_states=2)
         if 8 <= mdp.tree.num_policies <= 200:
             return mdp, *rivals_of(mdp), random_reach(mdp.tree, rng)
 

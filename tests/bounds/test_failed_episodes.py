@@ -7,6 +7,7 @@ import tmdp_spiel as ts
 from reference import differences
 from tmdp_spiel.bounds import failed_episodes, policy_values
 from tmdp_spiel.trees import traversal
+from tmdp_spiel.trees.random_tree import random_tree_mdp
 
 
 def random_bet(tree: ts.InfostateTree, rng) -> policy_values.ValueBet:
@@ -36,7 +37,7 @@ def settled(tree, bet, ended_on: int, value: float | None) -> tuple[np.ndarray, 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_failed_episode_counts_as_the_worst_continuation(seed):
     rng = np.random.default_rng(seed)
-    mdp = ts.random_tree_mdp(rng, max_states=7, max_actions=3, max_children=2, first_states=2, returns=(0.0, 0.3, 1.0))
+    mdp = random_tree_mdp(rng, max_states=7, max_actions=3, max_children=2, first_states=2, returns=(0.0, 0.3, 1.0))
     tree = mdp.tree
     least, most = tree.return_range
     ends = np.flatnonzero(tree.can_end)

@@ -11,11 +11,12 @@ from tmdp_spiel.bounds import policy_values
 from tmdp_spiel.bounds.sequence_values import policy_shares, upper_values
 from tmdp_spiel.bounds.threshold import decide_above
 from tmdp_spiel.trees import traversal
+from tmdp_spiel.trees.random_tree import random_tree_mdp
 
 
 def random_mdp(seed: int) -> ts.TreeMDP:
     rng = np.random.default_rng(seed)
-    return ts.random_tree_mdp(rng, max_states=7, max_actions=3, max_children=2, first_states=2, returns=(0.0, 0.3, 1.0))
+    return random_tree_mdp(rng, max_states=7, max_actions=3, max_children=2, first_states=2, returns=(0.0, 0.3, 1.0))
 
 
 def random_bet(tree: ts.InfostateTree, rng) -> policy_values.ValueBet:

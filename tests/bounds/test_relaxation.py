@@ -8,11 +8,12 @@ from reference import differences, relaxation as listing
 from tmdp_spiel.bounds import mean_bounds
 from tmdp_spiel.bounds.mean_bounds import lower_mean, upper_mean
 from tmdp_spiel.bounds.relaxation import Relaxation, shrunken_values
+from tmdp_spiel.trees.random_tree import random_tree_mdp
 
 
 def small_mdp(seed: int, states: int = 5) -> ts.TreeMDP:
     rng = np.random.default_rng(seed)
-    return ts.random_tree_mdp(rng, max_states=states, max_actions=2, max_children=2, first_states=2)
+    return random_tree_mdp(rng, max_states=states, max_actions=2, max_children=2, first_states=2)
 
 
 def true_values(mdp: ts.TreeMDP) -> np.ndarray:

@@ -6,13 +6,14 @@ import pytest
 import tmdp_spiel as ts
 from reference.plans import BothPlanners
 from tmdp_spiel.planning import kinetic
+from tmdp_spiel.trees.random_tree import random_tree_mdp
 
 
 @pytest.mark.parametrize("optimistic", [False, True])
 @pytest.mark.parametrize("seed", range(6))
 def test_every_episode_of_a_run_on_a_random_tree(seed, optimistic):
     rng = np.random.default_rng(seed)
-    mdp = ts.random_tree_mdp(rng, max_states=30 * (seed + 1), first_states=1 + seed % 3, max_children=4)
+    mdp = random_tree_mdp(rng, max_states=30 * (seed + 1), first_states=1 + seed % 3, max_children=4)
     planners = BothPlanners(mdp, optimistic, seed)
     for time in range(1500):
         lam = np.sqrt(0.2 * np.log((time + 1) / 0.05))

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 
 import tmdp_spiel as ts
+from tmdp_spiel.trees.random_tree import random_tree_mdp
 
 
 def policies(tree: ts.InfostateTree) -> list[frozenset[int]]:
@@ -72,7 +73,7 @@ def close(one: tuple[bool, float], other: tuple[bool, float]) -> bool:
 def random_mdp(rng, max_states=8, **kwargs) -> ts.TreeMDP:
     """A Tree MDP small enough to list its policies."""
     while True:
-        mdp = ts.random_tree_mdp(
+        mdp = random_tree_mdp(
             rng, max_states=int(rng.integers(1, max_states + 1)), first_states=int(rng.integers(1, 3)), **kwargs
         )
         if mdp.tree.num_policies <= 500:

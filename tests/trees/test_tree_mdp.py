@@ -9,9 +9,10 @@ import scipy.stats
 from hypothesis import strategies
 
 import tmdp_spiel as ts
+from tmdp_spiel.trees.random_tree import random_tree_mdp
 
 random_mdps = strategies.builds(
-    lambda seed, **shape: ts.random_tree_mdp(np.random.default_rng(seed), **shape),
+    lambda seed, **shape: random_tree_mdp(np.random.default_rng(seed), **shape),
     seed=strategies.integers(0, 2**32 - 1),
     max_states=strategies.integers(1, 7),
     first_states=strategies.integers(1, 2),
@@ -138,7 +139,7 @@ def test_a_deterministic_plan_is_a_mixed_one(mdp):
 @pytest.mark.parametrize("impossible_chance", [0.0, 0.3])
 def test_sampling_frequencies(mixed, impossible_chance):
     rng = np.random.default_rng(7)
-    mdp = ts.random_tree_mdp(rng, max_states=12, first_states=2, impossible_chance=impossible_chance)
+    mdp = random_tree_mdp(rng, max_states=12, first_states=2, impossible_chance=impossible_chance)
     plan = random_mixed_plan(mdp.tree, rng) if mixed else mdp.best_response()[1]
     reach = {}
     for outcome, probability in enumerate(mdp.terminal_reach(plan)):

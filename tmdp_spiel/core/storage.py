@@ -33,13 +33,6 @@ class InUseError(OSError):
     """Another process, or another run of this one, is writing the file."""
 
 
-def read_only(array: typing.Any, dtype: typing.Any = None) -> np.ndarray:
-    """A contiguous, read-only view or copy: kernels are then compiled once for built and for memory-mapped arrays."""
-    array = np.ascontiguousarray(array, dtype).view(np.ndarray).view()
-    array.flags.writeable = False
-    return array
-
-
 def fingerprint(*contents: typing.Any) -> str:
     """A hash of arrays and of numbers, strings and None."""
     digest = hashlib.sha256()

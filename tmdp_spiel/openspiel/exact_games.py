@@ -151,8 +151,7 @@ def exact_exploitability(game: GameLike, agent: Any, **options: Any) -> Exploita
     Returns:
         Both values, both best responses and `exploitability`, in the game's utility units.
 
-    >>> import tmdp_spiel as ts
-    >>> found = ts.exact_exploitability("liars_dice(numdice=1,dice_sides=3)", "uniform")
+    >>> found = exact_exploitability("liars_dice(numdice=1,dice_sides=3)", "uniform")
     >>> found.best_responses[0] > found.values[0]
     True
     """

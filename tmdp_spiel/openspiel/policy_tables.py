@@ -276,7 +276,7 @@ def _table_of_strings(form: SequenceForm, player: int, strings) -> np.ndarray:
 
 LEAST_PROBABILITY = 1e-3  # what is rarer is pruned, which makes the file smaller and the policy hardly worse
 LEAST_REACH = 1e-7
-_FORMAT = "tmdp-spiel tables 1"
+_WEIGHTS_FORMAT = "tmdp-spiel tables 1"
 _WHOLE = 65535
 
 
@@ -331,7 +331,7 @@ def write_tables(file: str | os.PathLike, form: SequenceForm, tables: Sequence[n
     }
     planes = [(weight[1:] >> shift).astype(np.uint8).tobytes() for shift in (8, 0) for weight in weights]
     body = lzma.compress(b"".join(planes), preset=6)
-    line = json.dumps({"format": _FORMAT, **head, "bytes": len(body), "sha256": _digest(head, body)})
+    line = json.dumps({"format": _WEIGHTS_FORMAT, **head, "bytes": len(body), "sha256": _digest(head, body)})
     with storage.replacing(file, "wb") as stream:
         stream.write(line.encode() + b"\n" + body)
     return head
@@ -342,7 +342,7 @@ def read_tables(file: str | os.PathLike, form: SequenceForm) -> tuple[list[np.nd
     line, _, body = pathlib.Path(file).read_bytes().partition(b"\n")
     try:
         head = json.loads(line)
-        if head.pop("format") != _FORMAT:
+        if head.pop("format") != _WEIGHTS_FORMAT:
             raise ValueError("another format")
         size, digest, trees, game = head.pop("bytes"), head.pop("sha256"), head["trees"], head["game"]
     except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tmdp_spiel.core import storage
+from tmdp_spiel.core import storage, validation
 from tmdp_spiel.trees import notebook, tree_shape
 from tmdp_spiel.trees.state_names import StateNames
 from tmdp_spiel.trees.traversal import ROOT
@@ -93,11 +93,11 @@ class InfostateTree:
         least_return: ArrayLike | Callable[[], ArrayLike] | None = None,
         most_return: ArrayLike | Callable[[], ArrayLike] | None = None,
     ):
-        self.first_sequence = storage.read_only(first_sequence, np.int32)
-        self.first_child = storage.read_only(first_child, np.int32)
-        self.parent = storage.read_only(parent, np.int32)
-        self.action = storage.read_only(action)
-        self.can_end = storage.read_only(can_end, np.bool_)
+        self.first_sequence = validation.read_only(first_sequence, np.int32)
+        self.first_child = validation.read_only(first_child, np.int32)
+        self.parent = validation.read_only(parent, np.int32)
+        self.action = validation.read_only(action)
+        self.can_end = validation.read_only(can_end, np.bool_)
         self.player = int(player)
         self.min_utility = float(min_utility)
         self.max_utility = float(max_utility)
@@ -161,13 +161,13 @@ class InfostateTree:
     @property
     def least_return(self) -> np.ndarray | None:
         if callable(self._least_return):
-            self._least_return = storage.read_only(self._least_return(), np.float64)
+            self._least_return = validation.read_only(self._least_return(), np.float64)
         return self._least_return
 
     @property
     def most_return(self) -> np.ndarray | None:
         if callable(self._most_return):
-            self._most_return = storage.read_only(self._most_return(), np.float64)
+            self._most_return = validation.read_only(self._most_return(), np.float64)
         return self._most_return
 
     @property
@@ -508,4 +508,4 @@ def _facts_of(saved: storage.SavedDirectory) -> dict[str, typing.Any]:
 
 
 def _as_range(given: typing.Any) -> typing.Any:
-    return given if given is None or callable(given) else storage.read_only(given, np.float64)
+    return given if given is None or callable(given) else validation.read_only(given, np.float64)

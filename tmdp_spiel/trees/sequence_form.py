@@ -25,7 +25,7 @@ import functools
 import numba
 import numpy as np
 
-from tmdp_spiel.core import storage
+from tmdp_spiel.core import validation
 from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, PROBABILITY_TOLERANCE, InfostateTree
 from tmdp_spiel.trees.traversal import ROOT
 from tmdp_spiel.trees.tree_mdp import TreeMDP
@@ -50,7 +50,7 @@ class SequenceForm(abc.ABC):
             if tree.player != player:
                 raise ValueError(f"trees[{player}] is the tree of player {tree.player}")
         self.trees = trees
-        self.payoffs = storage.read_only(payoffs, np.float64)
+        self.payoffs = validation.read_only(payoffs, np.float64)
         if self.payoffs.ndim != 2 or len(self.payoffs) != 2:
             raise ValueError(f"payoffs must have the shape (2, kinds of endings), not {self.payoffs.shape}")
 

@@ -60,10 +60,10 @@ class TreeMDP:
             raise TypeError(f"a TreeMDP is made from an InfostateTree, not from a {type(tree).__name__}")
         self.tree = tree
         self.queries = None if queries is None else validation.whole_number("queries", queries)
-        self.reach = storage.read_only(reach, np.float64)
-        self.first_outcome = storage.read_only(first_outcome, np.int32)
-        self.outcome_return = storage.read_only(outcome_return, np.float64)
-        self.outcome_probability = storage.read_only(outcome_probability, np.float64)
+        self.reach = validation.read_only(reach, np.float64)
+        self.first_outcome = validation.read_only(first_outcome, np.int32)
+        self.outcome_return = validation.read_only(outcome_return, np.float64)
+        self.outcome_probability = validation.read_only(outcome_probability, np.float64)
         self._opened_from: os.PathLike | None = None
         self._check_sizes()
         if check:
@@ -122,7 +122,7 @@ class TreeMDP:
             self.first_outcome,
             self.outcome_return,
             self.outcome_probability,
-            storage.read_only(ending_value),
+            validation.read_only(ending_value),
         )
 
     def to_utility(self, scaled: Amount) -> Amount:

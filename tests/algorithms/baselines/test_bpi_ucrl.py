@@ -4,6 +4,7 @@ import pytest
 import tmdp_spiel as ts
 from reference import brute_force
 from reference.empirical_model import Episodes, best_values, play
+from tmdp_spiel.trees.random_tree import random_tree_mdp
 
 
 def test_bounds_are_those_of_a_whole_pass(mdp_of):
@@ -30,7 +31,7 @@ def test_bounds_are_those_of_a_whole_pass(mdp_of):
 
 @pytest.mark.slow
 def test_intervals_contain_the_true_values():
-    mdp = ts.random_tree_mdp(np.random.default_rng(4), max_states=10, first_states=2)
+    mdp = random_tree_mdp(np.random.default_rng(4), max_states=10, first_states=2)
     truth, runs, delta = best_values(mdp), 150, 0.1
     failed = np.zeros(len(truth))
     for seed in range(runs):

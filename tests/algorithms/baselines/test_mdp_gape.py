@@ -5,6 +5,7 @@ import tmdp_spiel as ts
 from reference import brute_force
 from reference.empirical_model import Episodes, best_values, play
 from reference.kl_dual import dual
+from tmdp_spiel.trees.random_tree import random_tree_mdp
 
 
 def written_out_bounds(tree, reference, delta):
@@ -53,7 +54,7 @@ def test_bounds_are_those_of_a_whole_pass_and_play_is_that_of_ugape(mdp_of):
 
 @pytest.mark.slow
 def test_intervals_contain_the_true_values():
-    mdp = ts.random_tree_mdp(np.random.default_rng(4), max_states=10, first_states=2)
+    mdp = random_tree_mdp(np.random.default_rng(4), max_states=10, first_states=2)
     truth, runs, delta, failed = best_values(mdp), 100, 0.1, 0
     for seed in range(runs):
         learner, ever = ts.MDPGapE(mdp.tree, epsilon=0.001, delta=delta, seed=seed), False

@@ -32,7 +32,7 @@ from tmdp_spiel.openspiel.opponents.episode import (
 )
 from tmdp_spiel.openspiel.opponents.fixed import check_player, state_key, uniform
 from tmdp_spiel.openspiel.opponents.history_cache import DRAWN, OWN, SEEN_ONCE, CachedHistory, HistoryCache
-from tmdp_spiel.openspiel.opponents.live import AnswersChangeError, LiveOpponents, OpponentError, TimeOverError
+from tmdp_spiel.openspiel.opponents.live import LiveOpponents, OpponentError, TimeOverError
 from tmdp_spiel.openspiel.opponents.parallel import ExecutorOpponents, generator_of, play_round
 from tmdp_spiel.openspiel.opponents.seeding import CHANCE, derived_seed
 from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, InfostateTree
@@ -209,7 +209,7 @@ class LiveGame:
 
     def _note_failure(self, error: OpponentError) -> None:
         """Counts an episode in which an opponent failed, or raises the error."""
-        if self.on_error == "raise" or isinstance(error, AnswersChangeError):
+        if self.on_error == "raise":
             raise error
         self.failures += 1
         self.first_error = self.first_error or error
@@ -244,7 +244,7 @@ class LiveGame:
 
         If an opponent fails, the error says who, where and how, unless on_error is set. The episode is not counted (in
         rounds, the whole round is not), and the learner, which has learned from the earlier episodes, can continue. If
-        a policy's answers turn out to change after some were cached, an AnswersChangeError is raised, because the
+        a policy's answers turn out to change after some were cached, a NotAPolicyError is raised, because the
         learner has not learned about a single policy.
         """
         if learner.tree is not self.tree:
