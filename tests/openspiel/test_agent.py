@@ -137,7 +137,7 @@ class Scripted(ts.Learner):
 
     def plan(self):
         plan = np.full(self.tree.sequence_end, 0.25)
-        plan[1::2] = 0.75
+        plan[2::2] = 0.75
         return plan
 
     def _update(self, ended_on, value):
