@@ -18,7 +18,7 @@ from experiments.paper import settings
 from experiments.sweep import flags as sweep_flags, set_flag
 from experiments.sweep.binary import run_binary
 from experiments.sweep.drawing import save, styles_of
-from experiments.sweep.names import label
+from experiments.sweep.tables import label
 from tmdp_spiel.algorithms.catalogue import catalogue, find_algorithm
 from tmdp_spiel.core import plotting, storage, validation
 from tmdp_spiel.evaluation.run import Trace

@@ -33,10 +33,8 @@ from experiments.paper import settings
 from experiments.sweep import flags as sweep_flags
 from experiments.sweep.binary import run_binary
 from experiments.sweep.configuration import Configuration, configuration
-from experiments.sweep.curves import standard_error
-from experiments.sweep.names import label
 from experiments.sweep.result import Responding, Result
-from experiments.sweep.tables import markdown
+from experiments.sweep.tables import label, markdown, standard_error
 from tmdp_spiel.openspiel.solvers import IN_TORCH, dqn_in_torch
 
 

@@ -12,19 +12,14 @@ import pytest
 
 from experiments.benchmarks import responding
 from experiments.sweep.configuration import Problem
+from reference import commands
 from tmdp_spiel.openspiel import solvers
 
 ROOT = pathlib.Path(__file__).parents[2]
 
 
 def command(*flags: str) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-m", "experiments.benchmarks.responders", *flags],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
+    return commands.run("experiments.benchmarks.responders", *flags)
 
 
 @pytest.mark.slow

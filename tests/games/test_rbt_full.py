@@ -15,8 +15,8 @@ from open_spiel.python.bots import policy as policy_bot
 
 import tmdp_spiel as ts
 from experiments.sweep import run
-from experiments.sweep.archive import unpack_lines
 from experiments.sweep.configuration import Configuration
+from experiments.sweep.store import unpack_lines
 from reference.plans import BothPlanners
 from tmdp_spiel.bounds import widths
 from tmdp_spiel.evaluation.evaluator import Evaluator

@@ -98,8 +98,8 @@ class BettingLearner(Learner):
 
 
 def new_seen(tree: InfostateTree, cover: np.ndarray) -> Seen:
-    """Nothing seen yet."""
-    least, most = tree.return_range
+    """Nothing seen yet. The ranges are copied because unpickled arrays are writable: kernels are then compiled once."""
+    least, most = (each.copy() for each in tree.return_range)
     lowest, highest = ranges_below(tree)
     return Seen(
         visits=np.zeros(tree.sequence_end, np.int64),

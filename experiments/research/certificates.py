@@ -1,7 +1,5 @@
 """How often the sharper certificates are wrong, on problems where a wrong proof would show.
 
-The module experiments.research.sharper_coverage takes --runs, --delta, --episodes and --only.
-
 delta is large and the problems are small, so that errors are as likely as possible. Intervals that hold at all times
 are checked often, and count as wrong if they were wrong once. The same runs are made with intervals that are wrong on
 purpose, 3 and 20 times too narrow (and, for bots that fail, with failed episodes left out). The measurement is
@@ -14,14 +12,14 @@ import pathlib
 import random
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
 
 import numpy as np
-from absl import app, flags
 
 import tmdp_spiel as ts
+from experiments.research.options import Options
 from experiments.research.problems import problems
 from tmdp_spiel.algorithms.betting_in_stages import BettingInStages
 from tmdp_spiel.algorithms.betting_on_answers import BettingOnAnswers
@@ -362,30 +360,18 @@ def shares(name: str, problem, runs: int, episodes: int, delta: float) -> tuple[
     return tuple(np.mean(results, axis=0).tolist())
 
 
-def main(argv: Sequence[str]) -> None:
-    if len(argv) > 1:
-        raise app.UsageError(f"unknown arguments: {argv[1:]}")
-    given = flags.FLAGS
+def report(options: Options) -> None:
+    runs, episodes, delta = options.runs or 200, options.episodes or 100, options.delta or 0.5
     print("| certificate | problem | errors | promised | 3 times too narrow | 20 times too narrow |")
     print("| --- | --- | ---: | ---: | ---: | ---: |")
-    for name in given.only or CERTIFICATES:
-        certificate = CERTIFICATES[name]
+    for name, certificate in options.chosen(CERTIFICATES).items():
         listed: dict[str, Any] = {f"kuhn {'xo'[player]}": player for player in range(2)}
         if not certificate.kuhn:
             listed = {title: mdp for title, (mdp, _) in problems().items()}
-        runs = max(given.runs // _SLOW_SHARE, 1) if certificate.slow else given.runs
         for title, problem in listed.items():
-            found = shares(name, problem, runs, given.episodes, given.delta)
+            number = max(runs // _SLOW_SHARE, 1) if certificate.slow else runs
+            found = shares(name, problem, number, episodes, delta)
             wrong, *broken = (f"{share:.4f}" for share in found)
             print(
-                f"| {name} | {title} | {wrong} | {certificate.promised * given.delta:g} | {' | '.join(broken)} |",
-                flush=True,
+                f"| {name} | {title} | {wrong} | {certificate.promised * delta:g} | {' | '.join(broken)} |", flush=True
             )
-
-
-if __name__ == "__main__":
-    flags.DEFINE_integer("runs", 300, "Runs of each problem; a fifth where the game itself is played.", lower_bound=1)
-    flags.DEFINE_float("delta", 0.5, "Promised probability of an error.", 0.0, 1.0)
-    flags.DEFINE_integer("episodes", 200, "Episodes, or scenarios, of each run.", lower_bound=1)
-    flags.DEFINE_multi_enum("only", None, list(CERTIFICATES), "Only these certificates.")
-    app.run(main)

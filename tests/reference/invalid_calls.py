@@ -1,4 +1,4 @@
-"""Invalid calls, and what their errors must say: they name what was given and what would be right."""
+"""Invalid calls and command lines, and what their errors must say: what was given and what would be right."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import functools
 import pathlib
 import re
 import shlex
-import subprocess
-import sys
 import tempfile
 import traceback
 from collections.abc import Callable
@@ -18,9 +16,9 @@ import pyspiel
 from open_spiel.python.bots import uniform_random
 
 import tmdp_spiel as ts
+from reference import commands
 
 NAN, INFINITE = float("nan"), float("inf")
-_ROOT = pathlib.Path(__file__).parents[2]
 
 
 @dataclasses.dataclass
@@ -233,19 +231,21 @@ class _TracebackShown(Exception):
     """A command ended with a traceback."""
 
 
+class _Refused(Exception):
+    """A command ended with a message."""
+
+
 def _command(text: str, says: str) -> InvalidCall:
     def run():
-        done = subprocess.run(
-            [sys.executable, "-m", *shlex.split(text)], cwd=_ROOT, capture_output=True, text=True, timeout=300
-        )
+        done = commands.run(*shlex.split(text))
         said = done.stdout + done.stderr
         if done.returncode == 0:
             return
         if "Traceback" in said:
             raise _TracebackShown(said.strip().splitlines()[-1])
-        raise ValueError(said)
+        raise _Refused(said)
 
-    return InvalidCall(f"python -m {text}", run, says)
+    return InvalidCall(text, run, says)
 
 
 def command_calls() -> list[InvalidCall]:
@@ -255,7 +255,7 @@ def command_calls() -> list[InvalidCall]:
     sweep += " --runs=1 --episodes=100 --algorithms=UCT"
     solve = "experiments.solve_rbt --game='python_rbt(start=x4o0x8o2x1)' --iterations=2 --threads=1"
     solve += f" --output={files}/policy.bin --checkpoint={files}/checkpoint.npz"
-    known = "experiments.exploit --game=kuhn --opponent=uniform --episodes=100"
+    known = f"{commands.EXPLOIT} --game=kuhn --opponent=uniform --episodes=100"
     return [
         _command(f"{sweep} --output=/proc/nowhere", "/proc/nowhere"),
         _command(f"{sweep} --games=", "games"),
@@ -278,7 +278,7 @@ def command_calls() -> list[InvalidCall]:
         _command(f"{known} --target_width=-1", "target_width must be"),
         _command(f"{known} --seed=99999999999999999999", "seed"),
         _command(f"{known} --player=7", "has players"),
-        _command("experiments.exploit --game=kuhnn --opponent=uniform", "no game is called"),
+        _command(f"{commands.EXPLOIT} --game=kuhnn --opponent=uniform", "no game is called"),
         _command("experiments.learn --game=kuhnn", "no game is called"),
         _command("experiments.learn --set UCBT.c=nan", "c must be"),
         _command("experiments.stress.run_all --parts=", "parts"),
@@ -293,7 +293,7 @@ def answer(call: InvalidCall) -> tuple[str, str]:
         return "unclear", f"a traceback: {error}"
     except (Exception, SystemExit) as error:
         last = traceback.extract_tb(error.__traceback__)[-1].filename
-        ours = any(f"/{folder}/" in last for folder in ("tmdp_spiel", "games", "experiments"))
+        ours = isinstance(error, _Refused) or any(f"/{folder}/" in last for folder in ("tmdp_spiel", "games"))
         text = f"{type(error).__name__}: {error}"
         return ("clear" if ours and re.search(call.says, str(error)) else "unclear"), text
     return "accepted", ""

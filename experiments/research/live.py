@@ -19,7 +19,7 @@ import pathlib
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
 
@@ -27,6 +27,8 @@ import numpy as np
 import pyspiel
 
 import tmdp_spiel as ts
+from experiments.research.options import Options
+from experiments.sweep.binary import Stopped
 from tmdp_spiel.exploit import session
 from tmdp_spiel.exploit.checkpoint import SameOpponent
 from tmdp_spiel.openspiel.opponents import parallel
@@ -236,30 +238,25 @@ def improbable(wrong: int, runs: int, delta: float) -> bool:
     return tail < LEVEL
 
 
-def error_table(
-    runs: int, delta: float, seed: int, only: Collection[Case] = (), controls: Collection[str] = (*CONTROLS,)
-) -> tuple[list[str], bool]:
-    """The share of runs with a wrong certificate, by case; and whether no case fails and all controls do."""
-    lines = ["| episodes from | opponent given as | in | runs | refused | wrong | share | at delta |"]
-    lines.append("| --- | --- | --- | ---: | ---: | ---: | ---: | --- |")
-    fine = True
-
-    def add(case: Case, title: str, fails: bool) -> bool:
-        episodes = CONTROL_EPISODES if fails else EPISODES
-        outcomes = [outcome(case, seed + run, delta, episodes) for run in range(runs)]
+def report(options: Options) -> None:
+    """The share of runs with a wrong certificate, by case; raises an error if a case fails or a control does not."""
+    runs, delta = options.runs or 20, options.delta or 0.05
+    titles = {f"{case.way}, {case.tree} tree, {case.form}, {case.calls}": (case, "") for case in cases()}
+    titles |= {f"{CONTROLS[control].way}, {control}": (CONTROLS[control], control) for control in CONTROLS}
+    print("| episodes from | opponent given as | in | runs | refused | wrong | share | at delta |")
+    print("| --- | --- | --- | ---: | ---: | ---: | ---: | --- |")
+    surprising = []
+    for title, (case, control) in options.chosen(titles).items():
+        with switched_off(control) if control else contextlib.nullcontext():
+            episodes = options.episodes or (CONTROL_EPISODES if control else EPISODES)
+            outcomes = [outcome(case, seed, delta, episodes) for seed in range(runs)]
         wrong, refused = outcomes.count("wrong"), outcomes.count("refused")
         failed = improbable(wrong, runs, delta)
-        lines.append(
-            f"| {case.way}{title}, {case.tree} tree | {case.form} | {case.calls} | {runs} | {refused} | {wrong} | "
-            f"{wrong / runs:.2f} | "
-            f"{'fails' if failed else 'holds'}{', as it should' if failed and fails else ''} |"
-        )
-        print(lines[-1], flush=True)
-        return failed == fails
-
-    for case in only or cases():
-        fine = add(case, "", fails=False) and fine
-    for control in controls:
-        with switched_off(control):
-            fine = add(CONTROLS[control], f", {control}", fails=True) and fine
-    return lines, fine
+        verdict = ("fails" if failed else "holds") + (", as it should" if failed and control else "")
+        where = f"{case.way}{control and ', '}{control}, {case.tree} tree"
+        row = where, case.form, case.calls, str(runs), str(refused), str(wrong), f"{wrong / runs:.2f}", verdict
+        print(f"| {' | '.join(row)} |", flush=True)
+        if failed != bool(control):
+            surprising.append(title)
+    if surprising:
+        raise Stopped(f"not as promised: {'; '.join(surprising)}")

@@ -1,8 +1,4 @@
-r"""How often opponents that change between episodes are detected: a table for docs/lab/reliability.md.
-
-python -m experiments.research.drift_power
-python -m experiments.research.drift_power --runs=2 --episodes=500 --opponents=alternates
-"""
+"""How often opponents that change between episodes are detected."""
 
 from __future__ import annotations
 
@@ -12,12 +8,13 @@ import zlib
 
 import numpy as np
 import pyspiel
-from absl import app, flags
 
 import tmdp_spiel as ts
-from experiments.sweep.binary import run_binary
+from experiments.research.options import Options
 from tmdp_spiel.exploit.response import OpponentNotFixedError
 from tmdp_spiel.exploit.stationarity import OpponentChangesWarning
+
+_FIRST_SEED = 1000
 
 
 class MixedBot(pyspiel.Bot):
@@ -175,44 +172,15 @@ def measure(kind: type[MixedBot], game: str, episodes: int, seeds: range) -> Pow
     )
 
 
-def power_table(opponents: list[str], budgets: list[int], runs: int, seed: int, game: str) -> list[str]:
-    """One row for each opponent and budget."""
+def report(options: Options) -> None:
+    """One row for each opponent and budget; player 0 of Kuhn poker responds."""
+    runs, budgets = options.runs or 20, (2_000, 10_000) if options.episodes is None else (options.episodes,)
     kinds: dict[str, type[MixedBot]] = {**FIXED, **CHANGING}
-    lines = ["| opponent | episodes | runs | noticed | bounds contradict each other | smallest visible change |"]
-    lines.append("| --- | ---: | ---: | ---: | ---: | ---: |")
-    for title in opponents:
+    print("| opponent | episodes | runs | noticed | bounds contradict each other | smallest visible change |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: |")
+    for title, kind in options.chosen(kinds).items():
         for episodes in budgets:
-            found = measure(kinds[title], game, episodes, range(seed, seed + runs))
+            found = measure(kind, "kuhn_poker", episodes, range(_FIRST_SEED, _FIRST_SEED + runs))
             visible = "–" if np.isnan(found.visible) else f"{found.visible:.2f}"
-            lines.append(
-                f"| {title} | {episodes:,} | {found.runs} | {found.noticed} | {found.contradicted} | {visible} |"
-            )
-            print(lines[-1], flush=True)
-    return lines
-
-
-def main() -> None:
-    unknown = [each for each in flags.FLAGS.opponents if each not in (*FIXED, *CHANGING)]
-    if unknown:
-        raise app.UsageError(f"--opponents: any of {', '.join((*FIXED, *CHANGING))}, not {unknown}")
-    power_table(
-        flags.FLAGS.opponents,
-        [int(each) for each in flags.FLAGS.episodes],
-        flags.FLAGS.runs,
-        flags.FLAGS.seed,
-        flags.FLAGS.game,
-    )
-
-
-def define_flags() -> None:
-    """Defines the flags of the command; not at import, because tests import several commands."""
-    flags.DEFINE_list("opponents", [*FIXED, *CHANGING], f"Any of {', '.join((*FIXED, *CHANGING))}.")
-    flags.DEFINE_list("episodes", ["2000", "10000"], "Budgets.")
-    flags.DEFINE_integer("runs", 20, "Runs of each opponent and budget.", lower_bound=1)
-    flags.DEFINE_integer("seed", 1000, "Seed of the first run.", lower_bound=0)
-    flags.DEFINE_string("game", "kuhn_poker", "The game; player 0 responds.")
-
-
-if __name__ == "__main__":
-    define_flags()
-    run_binary(main)
+            row = title, f"{episodes:,}", str(found.runs), str(found.noticed), str(found.contradicted), visible
+            print(f"| {' | '.join(row)} |", flush=True)
