@@ -76,12 +76,25 @@ class ThompsonTwin:
         total = sum(value for value, end in zip(self.returns, self.ended, strict=True) if end == sequence)
         for child in self.children(sequence):
             if self.state_visits(child) > 0:
-                best = max(self.estimates(child, row, self.deviation_at[child]).values())
-                total += self.state_visits(child) * best
+                total += self.state_visits(child) * self.value(child, row)
         return total / self.visits(sequence)
 
+    def noise_of(self, sequence, state, deviation):
+        """w(j) z(j), drawn at the last visit of the state; 0 for what was never tried."""
+        if not self.visits(sequence):
+            return 0.0
+        return self.width(sequence, deviation) * self.normal(self.state_visits(state), sequence - 1)
+
+    def value(self, state, row):
+        """V(s), with sigma as it was at the last visit of the state."""
+        deviation = self.deviation_at[state]
+        estimates = self.estimates(state, row, deviation)
+        if row < len(self.levels):
+            estimates = {j: each + max(self.noise_of(j, state, deviation), 0.0) for j, each in estimates.items()}
+        return max(estimates.values())
+
     def estimates(self, state, row, deviation):
-        """By sequence: what V(s) is the largest of."""
+        """By sequence: q(j), or the level where untried; of the row that is recommended, q(j) - w(j)."""
         estimates = {}
         for j in self.looked_at(state):
             lowest, highest = self.range_below(j)
@@ -111,8 +124,7 @@ class ThompsonTwin:
             for row in range(len(self.rows)):
                 scores = self.estimates(state, row, self.deviation())
                 if row < len(self.levels):
-                    for j in filter(self.visits, scores):
-                        scores[j] += self.width(j, self.deviation()) * self.normal(self.state_visits(state), j - 1)
+                    scores = {j: each + self.noise_of(j, state, self.deviation()) for j, each in scores.items()}
                 self.rows[row][state] = max(scores, key=scores.get)
 
     def choose_level(self):

@@ -3,14 +3,14 @@
 The whole algorithm:
 
 1. Every tried action j of a visited state has the estimate q_b(j), the mean of what followed its n(j) visits, in which
-   a later state counts as its best action, and an action that was never tried as the level b:
+   a later state counts as its best action with its noise where that is positive, and an untried action as the level b:
 
        q_b(j) = (returns of the episodes that ended on j + sum over the child states c of n(c) V_b(c)) / n(j),
-       V_b(s) = max over the actions j of s of q_b(j), or b where untried.
+       V_b(s) = max over the actions j of s of q_b(j) + w(j) max(z(j), 0), or b where untried.
 
-2. At a state the action of the largest q_b(j) + w(j) z(j) is played, with independent standard normal draws z(j) and
-   w(j) = noise sigma(j) / (m(j) n(j))^(decay / 2), where m(j) >= 1 counts the episodes through j in which nothing was
-   tried for the first time; an untried action has no noise.
+2. At a state the action of the largest q_b(j) + w(j) z(j) is played, with independent standard normal draws z(j), made
+   at each visit of the state, and w(j) = noise sigma(j) / (m(j) n(j))^(decay / 2), where m(j) >= 1 counts the episodes
+   through j in which nothing was tried for the first time; an untried action has no noise.
 3. sigma(j) is the standard deviation of the returns after j, or sigma, that of the returns of the episodes in which an
    action was tried for the first time, if that is larger; where the rules bound what can follow j, q_b(j) is clipped to
    these bounds and sigma(j) is at most half their distance.
@@ -19,7 +19,10 @@ The whole algorithm:
 5. Recommended is the action of the largest q(j) - w(j) among the tried ones, with q(j) backed up from what is
    recommended.
 
-All levels learn from all episodes, and an episode costs its path. An episode in which something new was tried tells
+All levels learn from all episodes, and an episode costs its path. The noise of later states makes an action attractive
+below which much is still in doubt (deep exploration: Osband et al., Journal of Machine Learning Research, 2019). Only
+positive noise is passed on (optimistic Thompson sampling: May et al., Journal of Machine Learning Research, 2012),
+because a state whose last draw was negative could otherwise look bad, and not be visited, for ever. An episode in which something new was tried tells
 little about what j is worth with what is known below it, but not nothing. So the width falls with the geometric mean of
 m(j) and n(j): j stays in doubt for long while what lies below it is still being discovered, but not for ever. With
 decay = 1/2 the width would fall as that of a posterior. A faster decay tries as much at first, and is done earlier with
@@ -108,7 +111,7 @@ class ThompsonTree(LevelLearner):
     """
 
     def __init__(
-        self, tree: InfostateTree, *, noise: float = 1.0, decay: float = 0.75, num_levels: int = 3, seed: int = 0
+        self, tree: InfostateTree, *, noise: float = 0.6, decay: float = 0.75, num_levels: int = 3, seed: int = 0
     ):
         super().__init__(tree, seed)
         number = validation.whole_number("num_levels", num_levels)
@@ -290,7 +293,7 @@ def _choose(links, memory, state, copy):
         for row in range(rows - 1):
             mean = tables.sums[np.int64(j) * rows + row] / number if number > 0 else levels[row]
             mean = min(max(mean, low), high)
-            memory.value[row] = max(memory.value[row], mean)
+            memory.value[row] = max(memory.value[row], mean + max(noise, 0.0))
             drawn = mean + noise
             if drawn > memory.draw[row]:
                 memory.draw[row], memory.lead[row] = drawn, j
