@@ -66,11 +66,12 @@ wheel: $(INSTALLED)
 		--wheel-dir dist .
 
 benchmark: $(INSTALLED)
-	$(BIN)/python -m experiments.benchmarks.open_spiel
+	$(BIN)/python -m experiments.benchmarks.speed
 
-# Kills, flipped bits, invalid calls, long use, and certificates of live opponents (part "live"); some hours.
+# Kills, flipped bits and long use; how often certificates are wrong. Many hours.
 campaign: $(INSTALLED)
 	$(BIN)/python -m experiments.stress.run_all
+	$(BIN)/python -m experiments.research.error_rates
 
 # SCALE: small (minutes), medium, full, or a number in (0, 1]
 reproduce: $(INSTALLED)

@@ -21,8 +21,8 @@ import scipy.stats
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
-from experiments.paper import claims, orderings, settings  # noqa: E402
-from experiments.sweep.names import label, player_name  # noqa: E402
+from experiments.paper import claims, settings  # noqa: E402
+from experiments.sweep.tables import label, player_name  # noqa: E402
 
 PAGE = HERE / "results.md"
 PANELS = [("leduc", 0), ("leduc", 1), ("rbt", 0), ("rbt", 1)]
@@ -200,7 +200,7 @@ def claims_table() -> str:
     """Every ordering that the paper claims: where the stored runs confirm it, contradict it, or decide nothing."""
     verdicts: dict = collections.defaultdict(lambda: collections.defaultdict(list))
 
-    def judge(claim, where: str, verdict: orderings.Verdict) -> None:
+    def judge(claim, where: str, verdict: claims.Verdict) -> None:
         pair = f"{label(claim.smaller)} before {label(claim.larger)}"
         outcome = re.sub(r" at \d+ runs", "", str(verdict))
         verdicts[claim.claim, pair][outcome].append(f"{where} ({verdict.p:.1g})")
@@ -212,7 +212,7 @@ def claims_table() -> str:
             for name in (claim.smaller, claim.larger):
                 runs = groups[player, name, "" if name == "LUCB" else union, claim.game, tolerance]
                 sides.append({each["seed"]: each["episodes"] for each in runs})
-            judge(claim, f"{player_name(player)} {tolerance:g} {union}", orderings.compare(*sides))
+            judge(claim, f"{player_name(player)} {tolerance:g} {union}", claims.compare(*sides))
     curves = learning_curves()
 
     def finals(letter: str, claim) -> tuple[dict, dict]:
@@ -223,10 +223,10 @@ def claims_table() -> str:
     for claim in map(as_tuple, claims.CURVE_CLAIMS):
         for letter in claim.panels:
             _, game, player = LETTERS[letter]
-            judge(claim, f"{game} {player_name(player)}", orderings.compare(*finals(letter, claim)))
+            judge(claim, f"{game} {player_name(player)}", claims.compare(*finals(letter, claim)))
     for claim in map(as_tuple, claims.LEAD_CLAIMS):
         small, large = (finals(letter, claim) for letter in claim.panels)
-        judge(claim, player_name(LETTERS[claim.panels[0]][2]), orderings.compare_leads(small, large))
+        judge(claim, player_name(LETTERS[claim.panels[0]][2]), claims.compare_leads(small, large))
     outcomes = ("holds", "does not hold", "not decided")
     rows = [[*key, *(", ".join(found[each]) or "—" for each in outcomes)] for key, found in verdicts.items()]
     return markdown(["the paper says", "pair", *outcomes], rows)

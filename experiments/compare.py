@@ -25,17 +25,14 @@ import tmdp_spiel as ts
 from experiments.paper import settings
 from experiments.sweep import curves, flags as sweep_flags, set_flag
 from experiments.sweep.binary import run_binary
-from experiments.sweep.configuration import Configuration, Problem, configuration
+from experiments.sweep.configuration import PROBLEMS, Configuration, Problem, configuration
 from experiments.sweep.drawing import draw_curves, save, styles_of
-from experiments.sweep.names import as_path, label
-from experiments.sweep.problems import PROBLEMS
 from experiments.sweep.result import Learning, Result
-from experiments.sweep.tables import markdown, mean_and_error
+from experiments.sweep.tables import as_path, label, markdown, mean_and_error
 from tmdp_spiel.algorithms.catalogue import catalogue
 from tmdp_spiel.core import plotting
 from tmdp_spiel.openspiel.opponents.fixed import check_player
-from tmdp_spiel.openspiel.rl_agents import AGENTS
-from tmdp_spiel.openspiel.solvers import ALL_SOLVERS, SOLVERS
+from tmdp_spiel.openspiel.solvers import AGENTS, ALL_SOLVERS, SOLVERS
 
 DEFAULT = "ThompsonTree"
 OTHERS = ("UCT", "UCBT", "MVP", "OutcomeSamplingMCCFR", "PSRL", "BettingUCRL", "OpenSpielQLearner")

@@ -18,9 +18,10 @@ from experiments.paper import settings
 from experiments.sweep import flags as sweep_flags, set_flag
 from experiments.sweep.binary import run_binary
 from experiments.sweep.drawing import save, styles_of
-from experiments.sweep.names import label
+from experiments.sweep.tables import label
 from tmdp_spiel.algorithms.catalogue import catalogue, find_algorithm
 from tmdp_spiel.core import plotting, storage, validation
+from tmdp_spiel.evaluation.run import Trace
 
 _GAME = flags.DEFINE_string("game", "leduc", "kuhn, kuhn5, leduc, or any OpenSpiel game string.")
 _EPISODES = flags.DEFINE_integer("episodes", 1_000_000, "Episodes of each run.", lower_bound=1)
@@ -61,7 +62,7 @@ def build(game, opponent, player: int) -> ts.TreeMDP:
 
 
 @plotting.styled
-def draw(traces: dict[tuple[int, str], ts.Trace], game_name: str, path: pathlib.Path) -> pathlib.Path:
+def draw(traces: dict[tuple[int, str], Trace], game_name: str, path: pathlib.Path) -> pathlib.Path:
     """One panel per player: value gap of the recommended policy and average regret, both against episodes."""
     players = sorted({player for player, _ in traces})
     styles = styles_of({name for _, name in traces})

@@ -18,7 +18,7 @@ from tmdp_spiel.core import storage
 from tmdp_spiel.games.rbt import policy_file, solving
 from tmdp_spiel.games.rbt.game import SHORT_NAME
 from tmdp_spiel.openspiel.exact_games import exact_form, run_solver
-from tmdp_spiel.openspiel.load_game import load_game
+from tmdp_spiel.openspiel.games import load_game
 from tmdp_spiel.planning.cfr import VARIANTS
 
 _ITERATIONS = flags.DEFINE_integer(

@@ -1,7 +1,10 @@
 """Public functions have types, say what they take and return, and have an example that is run."""
 
 import doctest
+import importlib
 import inspect
+import pathlib
+import re
 import sys
 import types
 
@@ -9,11 +12,28 @@ import pytest
 
 import tmdp_spiel as ts
 
-PUBLIC = {name: getattr(ts, name) for name in ts.__all__}
+REFERENCE = (pathlib.Path(__file__).parents[1] / "docs" / "api.md").read_text(encoding="utf-8")
+
+
+def documented():
+    """What the reference lists, by name: functions and classes, with their modules in front, and whole modules."""
+    for path in re.findall(r"^::: ([\w.]+)$", REFERENCE, re.MULTILINE):
+        module, _, name = path.rpartition(".")
+        each = getattr(importlib.import_module(module), name, None)
+        yield name, importlib.import_module(path) if each is None else each
+
+
+DOCUMENTED = dict(documented())
+PUBLIC = {name: getattr(ts, name) for name in ts.__all__} | DOCUMENTED
 FUNCTIONS = {name: each for name, each in PUBLIC.items() if isinstance(each, types.FunctionType)}
 CLASSES = {name: each for name, each in PUBLIC.items() if inspect.isclass(each) and not issubclass(each, Warning)}
 EXAMPLE_ELSEWHERE = {"load_learner": "save_learner", "load_response": "save_response", "read_policy": "write_policy"}
 EXAMPLE_ELSEWHERE["respond_with_portfolio"] = "save_response"
+
+
+def test_the_reference_lists_every_public_name():
+    assert set(ts.__all__) - {"__version__"} <= set(DOCUMENTED)
+    assert all(getattr(ts, name) is DOCUMENTED[name] for name in set(ts.__all__) - {"__version__"})
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -28,37 +28,31 @@ from tmdp_spiel.algorithms.thompson_tree import ThompsonTree
 from tmdp_spiel.algorithms.ucb_t import UCBT
 from tmdp_spiel.core.storage import InUseError
 from tmdp_spiel.evaluation.checkpoint import load_learner, save_learner
-from tmdp_spiel.evaluation.cluster import UnprotectedSchedulerWarning
-from tmdp_spiel.evaluation.run import Result, Trace, run, run_until_stopped
+from tmdp_spiel.evaluation.run import run, run_until_stopped
 from tmdp_spiel.evaluation.state_dict import StateMismatchError
 from tmdp_spiel.exploit.api import exploit
 from tmdp_spiel.exploit.certificates import certify
-from tmdp_spiel.exploit.compare import Comparison, compare
-from tmdp_spiel.exploit.responders.portfolio import respond_with_portfolio
-from tmdp_spiel.exploit.responders.response_files import OpponentNeededError, load_response, save_response
+from tmdp_spiel.exploit.compare import compare
+from tmdp_spiel.exploit.responders.response_files import OpponentNeededError
 from tmdp_spiel.exploit.response import OpponentNotFixedError
-from tmdp_spiel.exploit.saved import load_result
+from tmdp_spiel.exploit.result_files import load_result
 from tmdp_spiel.exploit.stationarity import OpponentChangesWarning
 from tmdp_spiel.exploit.training_curve import training_curve
 from tmdp_spiel.exploit.training_monitor import TrainingMonitor
-from tmdp_spiel.openspiel import solvers as open_spiel_solvers
-from tmdp_spiel.openspiel.agents import agent
+from tmdp_spiel.openspiel import agent
 from tmdp_spiel.openspiel.build import CannotEnumerateError, GameTooLargeError, build_infostate_tree, build_tree
 from tmdp_spiel.openspiel.equilibrium import equilibrium
-from tmdp_spiel.openspiel.exact_games import exact_exploitability
 from tmdp_spiel.openspiel.fixed_opponent_game import fixed_opponent_game
+from tmdp_spiel.openspiel.games import load_game
 from tmdp_spiel.openspiel.grow_tree import grow_tree
-from tmdp_spiel.openspiel.load_game import load_game
 from tmdp_spiel.openspiel.opponents import adapters
-from tmdp_spiel.openspiel.opponents.adapters.questions import AnswerError
 from tmdp_spiel.openspiel.opponents.episode import EpisodeTooLongError
 from tmdp_spiel.openspiel.opponents.fixed import NotAPolicyError, uniform
-from tmdp_spiel.openspiel.opponents.live import AnswersChangeError, OpponentError
+from tmdp_spiel.openspiel.opponents.live import OpponentError
 from tmdp_spiel.openspiel.opponents.live_game import LiveGame
 from tmdp_spiel.openspiel.policies import plan_to_policy, policy_to_plan
 from tmdp_spiel.openspiel.policy_files import read_policy, write_policy
 from tmdp_spiel.trees.infostate_tree import InfostateTree
-from tmdp_spiel.trees.random_tree import random_tree_mdp
 from tmdp_spiel.trees.tree_mdp import TreeMDP
 from tmdp_spiel.version import __version__
 
@@ -73,13 +67,10 @@ __all__ = [
     "PSRL",
     "UCBT",
     "UCT",
-    "AnswerError",
-    "AnswersChangeError",
     "BettingOnDifferences",
     "BettingUCRL",
     "CannotEnumerateError",
     "CertifiedUCRL",
-    "Comparison",
     "EpisodeTooLongError",
     "GameTooLargeError",
     "InUseError",
@@ -94,14 +85,11 @@ __all__ = [
     "OpponentNeededError",
     "OpponentNotFixedError",
     "OutcomeSamplingMCCFR",
-    "Result",
     "StateMismatchError",
     "StrongEuler",
     "ThompsonTree",
-    "Trace",
     "TrainingMonitor",
     "TreeMDP",
-    "UnprotectedSchedulerWarning",
     "__version__",
     "adapters",
     "agent",
@@ -112,24 +100,18 @@ __all__ = [
     "compare",
     "default_learner",
     "equilibrium",
-    "exact_exploitability",
     "exploit",
     "fixed_opponent_game",
     "grow_tree",
     "load_game",
     "load_learner",
-    "load_response",
     "load_result",
-    "open_spiel_solvers",
     "plan_to_policy",
     "policy_to_plan",
-    "random_tree_mdp",
     "read_policy",
-    "respond_with_portfolio",
     "run",
     "run_until_stopped",
     "save_learner",
-    "save_response",
     "training_curve",
     "uniform",
     "write_policy",

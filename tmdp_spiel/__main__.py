@@ -10,6 +10,6 @@ print(
   tmdp-exploit --help                                       all flags
 
 In Python: import tmdp_spiel as ts; print(ts.exploit("leduc", my_policy_or_bot)); help(ts) lists the rest.
-From a checkout, python -m experiments.<name> --help: reproduce (the paper), learn, compare, exploit, interval,
-solve_rbt, play_rbt; more in the folders examples, benchmarks, research, stress."""
+From a checkout, python -m experiments.<name> --help: reproduce (the paper), learn, compare, interval,
+solve_rbt; more in the folders examples, benchmarks, research, stress."""
 )

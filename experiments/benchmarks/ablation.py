@@ -27,9 +27,8 @@ import time
 import numpy as np
 
 import tmdp_spiel as ts
-from experiments.sweep import archive
-from experiments.sweep.configuration import Problem
-from experiments.sweep.problems import PROBLEMS as FURTHER
+from experiments.sweep import store as archive
+from experiments.sweep.configuration import PROBLEMS as FURTHER, Problem
 from experiments.sweep.run import fixed_opponent
 from experiments.sweep.tables import markdown
 from tmdp_spiel.algorithms import thompson_tree

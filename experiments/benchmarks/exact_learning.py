@@ -20,9 +20,9 @@ import numpy as np
 from absl import flags
 
 import tmdp_spiel as ts
-from experiments.benchmarks.agent_rows import DICE, HEX, Row, tables
-from experiments.sweep.archive import pack_lines, unpack_lines
+from experiments.benchmarks.agents_table import DICE, HEX, Row, tables
 from experiments.sweep.binary import run_binary
+from experiments.sweep.store import pack_lines, unpack_lines
 from tmdp_spiel.openspiel.exact_games import exact_form
 from tmdp_spiel.openspiel.policy_tables import TablePolicy
 from tmdp_spiel.trees import sequence_form

@@ -1,32 +1,27 @@
-"""Measures this library against OpenSpiel on the same machine in the same run, in processor time, as ratios.
+"""This library beside OpenSpiel, and LiteEFG if it is installed: processor time in the same run, as ratios."""
 
-python -m experiments.benchmarks.open_spiel
-"""
-
+import contextlib
+import io
+import os
+import pathlib
 import statistics
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from unittest import mock
 
 import numpy as np
 import pyspiel
-from absl import flags
 from open_spiel.python.algorithms import best_response, outcome_sampling_mccfr
 
 import tmdp_spiel as ts
-from experiments.benchmarks import lite_efg, rbt
 from experiments.paper import settings
-from experiments.sweep.binary import run_binary
-from experiments.sweep.names import label
 from tmdp_spiel.algorithms.catalogue import find_algorithm
+from tmdp_spiel.trees.random_tree import random_tree_mdp
 
-_GAME = flags.DEFINE_string("game", "leduc", "A short name or an OpenSpiel game string.")
-_RBT = flags.DEFINE_bool("rbt", False, "Measure Reconnaissance Blind Tic-Tac-Toe instead; takes minutes.")
-_REPEATS = flags.DEFINE_integer("repeats", 15, "How often everything is timed; medians are reported.", lower_bound=1)
-
-_LEARNERS = (
-    *("UCBT", "LUCBT", "UCT", "OutcomeSamplingMCCFR", "OPF", "BPIUCRL", "MDPGapE", "MVP", "StrongEuler", "AMB", "PSRL"),
-)
-_STEPPED = ("UCBT", "LUCBT")
+GAMES, SMALL_GAMES = ("kuhn", "leduc"), ("kuhn",)
+_REPEATS = 15  # medians are reported
+_SIZES = (100, 1_000, 10_000, 100_000)  # states of the random trees
 
 
 def median_seconds(run: Callable[[], object], repeats: int) -> float:
@@ -126,27 +121,6 @@ def stepped_seconds(learner: ts.Learner, mdp: ts.TreeMDP, episodes: int) -> floa
     return (time.thread_time() - start) / episodes
 
 
-def print_episodes(label: str, seconds: float) -> None:
-    print(f"  {label:<52}{seconds * 1e6:>12.3f} us{1 / seconds:>14,.0f} episodes / s")
-
-
-def learning(name: str, repeats: int) -> None:
-    """An episode of the paper's learners in the compiled loop, and of the tree learners stepped in Python."""
-    game = ts.load_game(name)
-    mdp = ts.build_tree(game, 0, ts.equilibrium(game))
-    print(f"\nAn episode on {name}, player 0, exact regret included")
-    for algorithm in _LEARNERS:
-        seconds = episode_seconds(
-            new_learner(name, algorithm, mdp), mdp, 200 if algorithm == "PSRL" else 20_000, repeats
-        )
-        print_episodes(label(algorithm), seconds)
-        if algorithm in _STEPPED:
-            stepped = stepped_seconds(new_learner(name, algorithm, mdp), mdp, 500)
-            print(
-                f"  {'  the same, stepped in Python':<52}{stepped * 1e6:>12.3f} us{stepped / seconds:>12.2f} x compiled"
-            )
-
-
 def new_learner(game: str, algorithm: str, mdp: ts.TreeMDP) -> ts.Learner:
     """With the paper's constants."""
     return find_algorithm(algorithm)(mdp.tree, **settings.constants(game, mdp.tree.player, algorithm))
@@ -169,9 +143,10 @@ def outcome_sampling(name: str, repeats: int) -> None:
         for algorithm in ("OutcomeSamplingMCCFR", "UCBT", "LUCBT")
     }
     ours = seconds.pop("ts.OutcomeSamplingMCCFR")
+    seconds["ts.UCBT, stepped in Python"] = stepped_seconds(new_learner(name, "UCBT", mdp), mdp, 500)
     seconds["pyspiel.OutcomeSamplingMCCFRSolver"] = seconds_per_iteration(compiled.run_iteration, 2000)
     seconds["outcome_sampling_mccfr.OutcomeSamplingSolver (Python)"] = seconds_per_iteration(in_python.iteration, 50)
-    update = lite_efg.outcome_sampling_update(pyspiel.convert_to_cached_tree(problem))
+    update = lite_efg_update(pyspiel.convert_to_cached_tree(problem))
     if update is not None:
         seconds["LiteEFG OS_MCCFR, player 0 only"] = seconds_per_iteration(update, 500)
     print_section(
@@ -183,12 +158,31 @@ def outcome_sampling(name: str, repeats: int) -> None:
         print("  LiteEFG is not installed; `pip install LiteEFG` compiles it in a few minutes")
 
 
-def growth(repeats: int) -> None:
+def lite_efg_update(problem: pyspiel.Game) -> Callable[[], None] | None:
+    """One update of player 0 by outcome-sampling MCCFR of LiteEFG (Liu and others 2024), if that is installed."""
+    try:
+        import LiteEFG
+        from LiteEFG.baselines import OS_MCCFR
+    except ImportError:
+        return None
+    # It reads games from files in the home folder, by names that fixed-opponent games share; and it prints.
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        mock.patch.dict(os.environ, HOME=folder),
+        contextlib.redirect_stdout(io.StringIO()),
+    ):
+        environment = LiteEFG.OpenSpielEnv(problem, traverse_type="Outcome")
+        graph = OS_MCCFR.graph()
+    environment.set_graph(graph)
+    return lambda: environment.update([graph.explore_strategy, graph.strategy], upd_player=1)
+
+
+def growth(sizes: Sequence[int], repeats: int) -> None:
     """The cost of an episode on random trees of growing size depends on what the policy reaches, not on the tree."""
     print("\nAn episode of UCB-T on random trees of growing size")
     print(f"  {'states':>10}{'reached':>10}{'incremental':>16}{'plain pass':>16}{'ratio':>10}")
-    for states in (100, 1_000, 10_000, 100_000):
-        mdp = ts.random_tree_mdp(
+    for states in sizes:
+        mdp = random_tree_mdp(
             np.random.default_rng(states), max_states=states, max_actions=4, max_children=2, first_states=2
         )
         learner = ts.UCBT(mdp.tree)
@@ -202,19 +196,13 @@ def growth(repeats: int) -> None:
         )
 
 
-def main() -> None:
-    if _RBT.value:
-        rbt.run()
-        return
-    game = ts.load_game(_GAME.value)
-    print(f"{game}, medians of {_REPEATS.value}")
-    best_responses(game, _REPEATS.value)
-    building(game, _REPEATS.value)
-    for name in ("kuhn", "leduc"):
-        learning(name, _REPEATS.value)
-        outcome_sampling(name, _REPEATS.value)
-    growth(_REPEATS.value)
-
-
-if __name__ == "__main__":
-    run_binary(main)
+def report(games: Sequence[str], small: bool, folder: pathlib.Path) -> None:
+    """Prints all tables; best responses and trees are those of the last game."""
+    repeats = 1 if small else _REPEATS
+    game = ts.load_game(games[-1])
+    print(f"{game}, medians of {repeats}")
+    best_responses(game, repeats)
+    building(game, repeats)
+    for name in games:
+        outcome_sampling(name, repeats)
+    growth(_SIZES[:2] if small else _SIZES, repeats)

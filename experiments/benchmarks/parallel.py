@@ -1,8 +1,5 @@
 """The speed-up of playing many episodes at once against slow opponents.
 
-    python -m experiments.benchmarks.parallel
-    python -m experiments.benchmarks.parallel --stretches=3 --simulations=1000
-
 First, an opponent that sleeps for 5 ms at every move: episodes per second with 64 in flight on 64 threads, and one at a
 time. Then a search (MCTS on connect_four) that keeps a core busy, alternately in one process and in two, because the
 machine may be busy. Three figures are printed; the last one does not depend on the load of the machine (Linux only):
@@ -14,23 +11,31 @@ machine may be busy. Three figures are printed; the last one does not depend on 
 """
 
 import concurrent.futures
+import dataclasses
 import os
+import pathlib
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pyspiel
-from absl import flags
 
 import tmdp_spiel as ts
-from experiments.sweep.binary import run_binary
 from tmdp_spiel.openspiel.opponents.parallel import ExecutorOpponents
 
-_STRETCHES = flags.DEFINE_integer("stretches", 5, "Of each kind.", lower_bound=1)
-_EPISODES = flags.DEFINE_integer("episodes", 48, "Episodes of a stretch with the search.", lower_bound=1)
-_SIMULATIONS = flags.DEFINE_integer("simulations", 1000, "Simulations per move of the search.", lower_bound=1)
-_SLEEPING = flags.DEFINE_integer("sleeping_episodes", 1_500, "Episodes against the sleeper.", lower_bound=30)
-_GAMES = flags.DEFINE_list("games", ["leduc_poker", "phantom_ttt"], "Games for the sleeper.")
+GAMES, SMALL_GAMES = ("leduc_poker", "phantom_ttt"), ("leduc_poker",)  # for the sleeper
+
+
+@dataclasses.dataclass(frozen=True)
+class Size:
+    """Stretches of each kind, episodes of each, simulations per move, and episodes against the sleeper."""
+
+    stretches: int = 5
+    episodes: int = 48
+    simulations: int = 1000
+    sleeping: int = 1_500
+
+
 _SECONDS_A_MOVE = 0.005
 
 
@@ -122,21 +127,23 @@ class Stretches:
         self._table.close()
 
 
-def main() -> None:
-    for game in _GAMES.value:
-        alone = sleeping_rate(game, 1, max(_SLEEPING.value // 30, 1))
-        many = sleeping_rate(game, 64, _SLEEPING.value)
+def report(games: Sequence[str], small: bool, folder: pathlib.Path) -> None:
+    """Prints both measurements."""
+    size = Size(1, 1, 1, 30) if small else Size()
+    for game in games:
+        alone = sleeping_rate(game, 1, max(size.sleeping // 30, 1))
+        many = sleeping_rate(game, 64, size.sleeping)
         print(
             f"{game}, 5 ms a move: {alone:.1f} episodes a second one by one, {many:.0f} with 64, "
             f"{many / alone:.1f} times"
         )
-    kinds = [Stretches(processes, _SIMULATIONS.value) for processes in (1, 2)]
-    for _ in range(_STRETCHES.value):
+    kinds = [Stretches(processes, size.simulations) for processes in (1, 2)]
+    for _ in range(size.stretches):
         for kind in kinds:
-            kind.play(_EPISODES.value)
+            kind.play(size.episodes)
     one, two = kinds
     ratios = [of_two / of_one for of_one, of_two in zip(one.rates, two.rates)]
-    print(f"connect_four, MCTS with {_SIMULATIONS.value} simulations a move, {_STRETCHES.value} stretches each:")
+    print(f"connect_four, MCTS with {size.simulations} simulations a move, {size.stretches} stretches each:")
     for processes, kind in enumerate(kinds, 1):
         print(
             f"  {processes} process(es): {statistics.median(kind.rates):.2f} episodes a second, the workers had "
@@ -148,7 +155,3 @@ def main() -> None:
     print(f"  two processes for one: {statistics.median(ratios):.2f} times (median), {max(ratios):.2f} (best)")
     cores = 2 * (one.workers / one.episodes) / ((two.workers + two.asking) / two.episodes)
     print(f"  on two idle cores: {cores * (1 - two.starved / two.wall / 2):.2f} times")
-
-
-if __name__ == "__main__":
-    run_binary(main)

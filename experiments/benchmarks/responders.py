@@ -33,11 +33,9 @@ from experiments.paper import settings
 from experiments.sweep import flags as sweep_flags
 from experiments.sweep.binary import run_binary
 from experiments.sweep.configuration import Configuration, configuration
-from experiments.sweep.curves import standard_error
-from experiments.sweep.names import label
 from experiments.sweep.result import Responding, Result
-from experiments.sweep.tables import markdown
-from tmdp_spiel.openspiel.rl_agents import IN_TORCH, dqn_in_torch
+from experiments.sweep.tables import label, markdown, standard_error
+from tmdp_spiel.openspiel.solvers import IN_TORCH, dqn_in_torch
 
 
 @dataclasses.dataclass(frozen=True)

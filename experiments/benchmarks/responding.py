@@ -16,15 +16,16 @@ from experiments.sweep import run
 from experiments.sweep.configuration import Configuration, Problem
 from experiments.sweep.result import Environment, Responding, Result, Value
 from tmdp_spiel.algorithms.catalogue import find_algorithm
-from tmdp_spiel.exploit.environments import KnownOpponent
+from tmdp_spiel.evaluation.evaluator import KnownOpponent
 from tmdp_spiel.exploit.responders.network import NetworkBot
 from tmdp_spiel.exploit.responders.network_learner import NetworkLearner, compile_network
 from tmdp_spiel.exploit.responders.opponent_model import OpponentModel
+from tmdp_spiel.exploit.responders.portfolio import respond_with_portfolio
 from tmdp_spiel.exploit.responders.search import SearchBot, SearchConfig
 from tmdp_spiel.openspiel.histories import one_history_per_infostate
 from tmdp_spiel.openspiel.opponents.episode import Episode
 from tmdp_spiel.openspiel.opponents.live import LiveOpponents
-from tmdp_spiel.openspiel.rl_agents import AGENTS, new_agent
+from tmdp_spiel.openspiel.solvers import AGENTS, new_agent
 from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE
 from tmdp_spiel.trees.lazy_tree import LazyTree
 
@@ -84,7 +85,7 @@ class Setting:
     def exact(self, act) -> float:
         """What `act`, a function from a state to an action, wins; it is called only at states that it reaches."""
         tree = self.known.tree
-        plan, taken = np.zeros(tree.num_states, PLAN_DTYPE), np.zeros(tree.num_sequences + 1, bool)
+        plan, taken = np.zeros(tree.num_states, PLAN_DTYPE), np.zeros(tree.sequence_end, bool)
         taken[tree.root] = True
         for number in range(tree.num_states):
             if taken[tree.parent[number]]:
@@ -253,7 +254,7 @@ class Portfolio(_Response):
 
     def respond(self, seconds: float, seed: int, episodes: int) -> tuple[tuple[float, float], int]:
         """The value and its error, and the episodes of all candidates and of the certificate."""
-        found = ts.respond_with_portfolio(
+        found = respond_with_portfolio(
             self._setting.game,
             self._setting.opponent,
             player=PLAYER,

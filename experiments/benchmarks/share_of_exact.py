@@ -4,7 +4,7 @@ r"""What responders for large games win from trained agents, compared with the e
   python -m experiments.benchmarks.share_of_exact --games=phantom_ttt --seconds=10 --seeds=1
   python -m experiments.benchmarks.share_of_exact --stored=docs/runs/share_of_exact.jsonl.xz
 
-The opponents are rows of agent_rows.py, given as known policies. A responder has --seconds of processor time on one
+The opponents are rows of agents_table.py, given as known policies. A responder has --seconds of processor time on one
 core, of which a part certifies what it found. A run is a line of JSON in --output; runs that are there already are not
 repeated. At the end the table is printed.
 """
@@ -20,9 +20,10 @@ from collections.abc import Iterator
 from absl import flags
 
 import tmdp_spiel as ts
-from experiments.benchmarks.agent_rows import DICE, HEX, Row, tables
-from experiments.sweep.archive import pack_lines, unpack_lines
+from experiments.benchmarks.agents_table import DICE, HEX, Row, tables
 from experiments.sweep.binary import Stopped, run_binary
+from experiments.sweep.store import pack_lines, unpack_lines
+from tmdp_spiel.exploit.responders.portfolio import respond_with_portfolio
 from tmdp_spiel.openspiel.exact_games import exact_form
 from tmdp_spiel.openspiel.policy_tables import TablePolicy
 from tmdp_spiel.trees import sequence_form
@@ -107,7 +108,7 @@ def measure(
         for responder in responders:
             for seed in range(seeds):
                 if (row.game, row.agent, player, responder, seconds, seed) not in done:
-                    found = ts.respond_with_portfolio(
+                    found = respond_with_portfolio(
                         row.game,
                         opponent,
                         player=player,

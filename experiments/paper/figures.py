@@ -7,7 +7,7 @@ import matplotlib.pyplot as plt
 from experiments.paper import settings
 from experiments.sweep.curves import Curve
 from experiments.sweep.drawing import draw_curves, save, styles_of
-from experiments.sweep.names import player_name
+from experiments.sweep.tables import player_name
 from tmdp_spiel.core import plotting
 
 _TITLES = {"leduc": "Leduc poker", "rbt": "RBT"}

@@ -8,11 +8,11 @@ from absl import flags
 from experiments.paper import settings
 from experiments.sweep import flags as sweep_flags, set_flag
 from experiments.sweep.configuration import Configuration, configuration, hyper_parameters_of
-from experiments.sweep.names import PLAYERS
 from experiments.sweep.result import Measure
+from experiments.sweep.tables import PLAYERS
 from tmdp_spiel.algorithms.catalogue import catalogue
 from tmdp_spiel.algorithms.learner import Learner
-from tmdp_spiel.openspiel.load_game import GAME_STRINGS
+from tmdp_spiel.openspiel.games import GAME_STRINGS
 
 _SCALE = flags.DEFINE_string(
     "scale", "full", f"The scale: {', '.join(settings.SCALES)}, or a number in (0, 1], the fraction of full."

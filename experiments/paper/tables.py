@@ -5,13 +5,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from experiments.paper import claims as claimed, orderings, settings
+from experiments.paper import claims as claimed, settings
 from experiments.paper.flags import PanelRuns
 from experiments.sweep import curves
 from experiments.sweep.configuration import Configuration
-from experiments.sweep.names import label, player_name
 from experiments.sweep.result import Learning, Limit, Measure, Result, Stopping
-from experiments.sweep.tables import markdown, mean_and_error, three_digits
+from experiments.sweep.tables import label, markdown, mean_and_error, player_name, standard_error, three_digits
 
 _MEASURES: dict[Measure, str] = {"value_gap": "Value gap of the recommended policy", "regret": "Regret"}
 
@@ -70,7 +69,7 @@ def _episodes(found: list[Stopping | Limit | None]) -> str:
     if given_up:
         return _given_up(given_up, len(outcomes))
     episodes = np.array([each.episodes for each in outcomes])
-    error = curves.standard_error(episodes)
+    error = standard_error(episodes)
     percent = "" if np.isnan(error) else f" ± {100 * error / episodes.mean():.1f}%"
     return f"{_whole(episodes.mean())}{percent}"
 
@@ -141,7 +140,7 @@ def claims(stopping: list[Result[Stopping]], panels: list[PanelRuns], results: l
         games = [_pair(found.get(letter, {}), claim) for letter in claim.panels]
         if all(games):
             finals = [(smaller.final, larger.final) for smaller, larger in games]
-            verdict = orderings.compare_leads(*finals)
+            verdict = claimed.compare_leads(*finals)
             ratios = [np.mean(list(larger.values())) / np.mean(list(smaller.values())) for smaller, larger in finals]
             rows.append(
                 [
@@ -187,7 +186,7 @@ def _stopping_rows(results: list[Result[Stopping]]) -> list[list[str]]:
 
 
 def _row(claim: claimed.StoppingClaim | claimed.CurveClaim, where: str, smaller: dict, larger: dict) -> list[str]:
-    verdict = orderings.compare(smaller, larger)
+    verdict = claimed.compare(smaller, larger)
     means = [np.mean([values[seed] for seed in sorted(smaller.keys() & larger.keys())]) for values in (smaller, larger)]
     return [
         claim.claim,

@@ -1,1 +1,1 @@
-"""Measurements for docs/theory.md: how often bounds fail, and how often drift is detected."""
+"""Measurements of guarantees: how often bounds fail, how wide they are, how often drift is detected."""

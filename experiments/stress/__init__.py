@@ -1,1 +1,1 @@
-"""Fault injection: invalid calls, flipped bits, kills, and long mixed use."""
+"""Fault injection: kills, flipped bits, and long mixed use."""

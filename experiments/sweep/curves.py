@@ -8,6 +8,7 @@ import numpy as np
 from experiments.sweep.configuration import Configuration
 from experiments.sweep.result import Learning, Measure, Result
 from experiments.sweep.store import RefusedResult
+from experiments.sweep.tables import standard_error
 
 
 @dataclasses.dataclass
@@ -32,13 +33,6 @@ class Curve:
     def final(self) -> dict[int, float]:
         """The measure at the last episode, by seed."""
         return dict(zip(self.seeds, self.values[:, -1].tolist()))
-
-
-def standard_error(values: np.ndarray) -> np.ndarray:
-    """Over the first axis."""
-    if len(values) < 2:
-        return np.full(np.shape(values)[1:], np.nan)
-    return np.std(values, axis=0, ddof=1) / np.sqrt(len(values))
 
 
 def of_runs(

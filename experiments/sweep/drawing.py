@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from experiments.sweep.curves import Curve
-from experiments.sweep.names import label
+from experiments.sweep.tables import label
 from tmdp_spiel.core import plotting
 
 # line, marker, colour: every marker occurs once.

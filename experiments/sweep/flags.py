@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from absl import app, flags
 
-from experiments.sweep import archive, execution, run, store
+from experiments.sweep import execution, run, store
 from experiments.sweep.configuration import Configuration
 from experiments.sweep.result import Result
 from tmdp_spiel import build_infostate_tree
@@ -91,7 +91,7 @@ def carry_out(
     for warning in store.check_comparable(done, _MIX_CODE.value):
         print(f"note: {warning}", file=sys.stderr)
     if _PACK.value is not None:
-        number = archive.pack(done, _PACK.value)
+        number = store.pack(done, _PACK.value)
         print(f"{number} runs in {_PACK.value}, {os.path.getsize(_PACK.value):,} bytes", file=sys.stderr)
     return done
 

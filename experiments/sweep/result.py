@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import hashlib
+import importlib.metadata
+import pathlib
+import platform
 import socket
+import subprocess
 import time
 import typing
 
+import tmdp_spiel as ts
 from experiments.sweep.configuration import Configuration
-from experiments.sweep.provenance import code
+
+_PACKAGES = ("tmdp-spiel", "open_spiel", "numpy", "numba")
 
 Measure = typing.Literal["value_gap", "regret"]
 OutcomeT = typing.TypeVar("OutcomeT")
@@ -64,23 +72,11 @@ class Responding:
         self.values = {mark: Value(*value) for mark, value in self.values.items()}
 
 
-@dataclasses.dataclass
-class Cost:
-    """Processor seconds per episode and per measurement of a value gap, and peak memory; or why the learner refused."""
-
-    seconds: float
-    gibibytes: float = 0.0
-    episodes: int | None = None
-    gap_seconds: float | None = None
-    refused: str | None = None
-
-
 OUTCOMES: dict[str, type] = {
     "learning": Learning,
     "stopping": Stopping,
     "limit": Limit,
     "responding": Responding,
-    "cost": Cost,
 }
 
 
@@ -108,7 +104,7 @@ class Timing:
 
 @dataclasses.dataclass
 class Result(typing.Generic[OutcomeT]):
-    """code: versions and digests by name, see provenance."""
+    """code: what `code` returned."""
 
     configuration: Configuration
     code: dict[str, str]
@@ -156,3 +152,29 @@ class Result(typing.Generic[OutcomeT]):
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"not a result that this version can read: {type(error).__name__}: {error}") from None
+
+
+@functools.cache
+def code() -> dict:
+    """The provenance of a result: versions, the revision of the checkout, a digest of the source files."""
+    digest = hashlib.sha256((pathlib.Path(__file__).parent / "run.py").read_bytes())
+    for folder in (pathlib.Path(ts.__file__).parent, pathlib.Path(ts.games.__file__).parent):
+        for path in sorted(folder.rglob("*.py")):
+            digest.update(str(path.relative_to(folder)).encode() + path.read_bytes())
+    return {
+        "source": digest.hexdigest()[:16],
+        "git_revision": _git_revision(),
+        "python": platform.python_version(),
+        **{name: importlib.metadata.version(name) for name in _PACKAGES},
+    }
+
+
+def _git_revision() -> str:
+    def git(*arguments):
+        command = ["git", "-C", str(pathlib.Path(__file__).parent), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    try:
+        return git("rev-parse", "HEAD") + ("-modified" if git("status", "--porcelain", "--untracked-files=no") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"

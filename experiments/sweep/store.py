@@ -1,18 +1,26 @@
-"""Results on disk, a file a run: whole and of the configuration that was asked for, or refused."""
+"""Results on disk, in one file each or in an archive: intact and of the requested configuration, or refused.
+
+An archive holds what tables and figures need of many runs. It is a checked JSON document, see tmdp_spiel.core.storage,
+compressed with xz: the SHA-256 of the rest, then one run per line, in the order of their configurations. Equal runs
+give equal bytes. Measured numbers have six digits, and the timing consists of the seconds of the run, with and without
+measuring.
+"""
 
 import collections
+import dataclasses
 import hashlib
 import json
+import lzma
 import pathlib
 from collections.abc import Iterable
 
-from experiments.sweep import archive
 from experiments.sweep.configuration import Configuration
-from experiments.sweep.names import as_path, player_name
-from experiments.sweep.result import Result
+from experiments.sweep.result import Result, Timing
+from experiments.sweep.tables import as_path, player_name
 from tmdp_spiel.core import storage
 
 WHAT_TO_DO = "remove those that are out of date, give another --output, or average them all the same with --mix_code"
+_DIGITS = 6  # of the numbers in an archive
 
 
 class RefusedResult(ValueError):
@@ -24,7 +32,7 @@ class Store:
 
     def __init__(self, directory, archives: Iterable = ()):
         self.directory = pathlib.Path(directory)
-        self._archived = {each.configuration.key: each for path in archives for each in archive.unpack(path)}
+        self._archived = {each.configuration.key: each for path in archives for each in unpack(path)}
 
     def path(self, configuration: Configuration) -> pathlib.Path:
         """experiment / game / player / algorithm / what else was set / seed."""
@@ -121,3 +129,48 @@ def version(code: dict[str, str]) -> str:
 def _counts(tagged: list[tuple[str, Result]]) -> str:
     numbers = collections.Counter((kind, result.code["git_revision"][:12]) for kind, result in tagged)
     return ", ".join(f"{number} by revision {revision}" for (_, revision), number in numbers.items())
+
+
+def pack(results: Iterable[Result], path) -> int:
+    """Writes an archive atomically; returns how many runs it holds."""
+    lines = {each.configuration.key: json.dumps(_compact(each), sort_keys=True) for each in results}
+    pack_lines([line for _, line in sorted(lines.items())], path)
+    return len(lines)
+
+
+def pack_lines(lines: Iterable[str], path) -> None:
+    """Writes lines and their checksum, compressed, atomically."""
+    body = "\n".join(lines)
+    text = f"{hashlib.sha256(body.encode()).hexdigest()}\n{body}"
+    with storage.replacing(path, "wb") as file:
+        file.write(lzma.compress(text.encode(), preset=9))
+
+
+def unpack(path) -> list[Result]:
+    """The runs in an archive; raises a ValueError if it is damaged or something else."""
+    return [Result.from_json(json.loads(line)) for line in unpack_lines(path)]
+
+
+def unpack_lines(path) -> list[str]:
+    """The lines of an archive; raises a ValueError if it is damaged."""
+    try:
+        checksum, _, body = lzma.decompress(pathlib.Path(path).read_bytes()).decode().partition("\n")
+    except (lzma.LZMAError, UnicodeDecodeError):
+        checksum, body = "", ""
+    if hashlib.sha256(body.encode()).hexdigest() != checksum:
+        raise ValueError(f"{path} is not an archive of runs, or is truncated or was altered")
+    return body.splitlines()
+
+
+def _compact(result: Result) -> dict:
+    timing = Timing(result.timing.seconds, result.timing.measured_after[-1:])
+    data = dataclasses.replace(result, timing=timing).to_json()
+    return {**data, "outcome": rounded(data["outcome"]), "timing": rounded(data["timing"])}
+
+
+def rounded(value):
+    if isinstance(value, dict):
+        return {name: rounded(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [rounded(each) for each in value]
+    return float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else value

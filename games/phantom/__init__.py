@@ -6,7 +6,7 @@ import pathlib
 
 import pyspiel
 
-from tmdp_spiel.openspiel import registry
+from tmdp_spiel.openspiel import games
 from tmdp_spiel.openspiel.exact_games import ExactEnumeration
 from tmdp_spiel.trees.sequence_form import SequenceForm
 
@@ -29,4 +29,4 @@ def phantom_game(game: pyspiel.Game) -> SequenceForm | None:
 
 
 for _name in ("phantom_ttt", "dark_hex"):
-    registry.register(_name, ExactEnumeration(phantom_game, SHIPPED))
+    games.register(_name, ExactEnumeration(phantom_game, SHIPPED))

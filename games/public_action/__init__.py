@@ -10,9 +10,9 @@ import pyspiel
 
 from tmdp_spiel.games.public_action import goofspiel, liars_dice, oshi_zumo
 from tmdp_spiel.games.public_action.exact_game import ExactGame
-from tmdp_spiel.openspiel import registry
+from tmdp_spiel.openspiel import games
 from tmdp_spiel.openspiel.exact_games import ExactEnumeration, check_memory
-from tmdp_spiel.openspiel.load_game import game_string, load_game
+from tmdp_spiel.openspiel.games import game_string, load_game
 
 MAX_SEQUENCES = 60_000_000  # of both players; CFR+ then stays below 4 GB
 
@@ -80,4 +80,4 @@ _BUILDERS: dict[str, Callable[..., ExactGame | None]] = {
 
 # The turn-based conversion of any simultaneous game has one short name; games without a form here are left alone.
 for _name in ("liars_dice", "turn_based_simultaneous_game"):
-    registry.register(_name, ExactEnumeration(exact_game, pathlib.Path(__file__).parent / "data"))
+    games.register(_name, ExactEnumeration(exact_game, pathlib.Path(__file__).parent / "data"))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from tmdp_spiel.games.rbt.game import SHORT_NAME, RBTGame
-from tmdp_spiel.openspiel import registry
+from tmdp_spiel.openspiel import games
 from tmdp_spiel.trees.infostate_tree import InfostateTree
 from tmdp_spiel.trees.sequence_form import SequenceForm
 from tmdp_spiel.trees.tree_mdp import TreeMDP
 
 
-class _RBTEnumeration(registry.Enumeration):
+class _RBTEnumeration(games.Enumeration):
     """Imports modules on demand, so that opening the included policy does not load the solver."""
 
     def tree_mdp(self, game: RBTGame, player: int, opponent, max_seconds: float | None = None) -> TreeMDP | None:
@@ -44,4 +44,4 @@ class _RBTEnumeration(registry.Enumeration):
         return form.rbt_form(game)
 
 
-registry.register(SHORT_NAME, _RBTEnumeration())
+games.register(SHORT_NAME, _RBTEnumeration())

@@ -51,8 +51,8 @@ def test_the_example_runs_as_printed(example, blocks, capsys):
 
 @pytest.fixture
 def checkout(blocks, tmp_path):
-    """A copy of the sources in which the guide was followed."""
-    ignored = shutil.ignore_patterns("__pycache__")
+    """A copy of the sources in which the guide was followed, with the compiled code of what it leaves alone."""
+    ignored = shutil.ignore_patterns("*.pyc*", "*.tmp.*")
     for folder in ("tmdp_spiel", "experiments"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=ignored)
     shutil.copytree(ROOT / "games", tmp_path / "tmdp_spiel" / "games", ignore=ignored)

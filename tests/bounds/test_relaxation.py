@@ -8,11 +8,12 @@ from reference import differences, relaxation as listing
 from tmdp_spiel.bounds import mean_bounds
 from tmdp_spiel.bounds.mean_bounds import lower_mean, upper_mean
 from tmdp_spiel.bounds.relaxation import Relaxation, shrunken_values
+from tmdp_spiel.trees.random_tree import random_tree_mdp
 
 
 def small_mdp(seed: int, states: int = 5) -> ts.TreeMDP:
     rng = np.random.default_rng(seed)
-    return ts.random_tree_mdp(rng, max_states=states, max_actions=2, max_children=2, first_states=2)
+    return random_tree_mdp(rng, max_states=states, max_actions=2, max_children=2, first_states=2)
 
 
 def true_values(mdp: ts.TreeMDP) -> np.ndarray:
@@ -94,9 +95,9 @@ def test_one_sided_means_need_no_range_on_the_other_side():
 def two_first_states() -> ts.TreeMDP:
     """The first state, reached half of the time, returns 0 or 1, 1/2 each; the second returns 0."""
     tree = ts.InfostateTree(
-        first_sequence=[0, 1, 2], first_child=[2, 2, 2], parent=[2, 2], action=[0, 0], can_end=[True, True]
+        first_sequence=[1, 2, 3], first_child=[0, 2, 2, 2], parent=[0, 0], action=[0, 0, 0], can_end=[False, True, True]
     )
-    return ts.TreeMDP(tree, [0.5, 0.5], [0, 2, 3, 3], [1.0, 0.0, 0.0], [0.25, 0.25, 0.5])
+    return ts.TreeMDP(tree, [0.5, 0.5], [0, 0, 2, 3], [1.0, 0.0, 0.0], [0.25, 0.25, 0.5])
 
 
 def test_continuations_of_one_path_are_drawn_independently():

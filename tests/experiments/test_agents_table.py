@@ -10,8 +10,9 @@ from open_spiel.python import policy as policy_lib
 from open_spiel.python.algorithms import exploitability
 
 import tmdp_spiel as ts
-from experiments.benchmarks import agent_rows, agents_table
-from experiments.benchmarks.agent_rows import ROWS, Row
+from experiments.benchmarks import agents_table
+from experiments.benchmarks.agents_table import ROWS, Row
+from reference import commands
 from tmdp_spiel.games import phantom, public_action
 from tmdp_spiel.openspiel.exact_games import exact_form, shipped_file
 
@@ -20,11 +21,11 @@ SMALL = "liars_dice(numdice=1,dice_sides=2)"
 
 def test_every_file_is_a_row_and_takes_the_tensors_of_its_game():
     rows = [row for row in ROWS if row.agent.endswith(".npz")]
-    assert {row.agent for row in rows} == {file.name for file in agent_rows.FOLDER.glob("*.npz")}
+    assert {row.agent for row in rows} == {file.name for file in agents_table.FOLDER.glob("*.npz")}
     for row in rows:
         game = pyspiel.load_game(row.game)
         for player in (0, 1):
-            network = agent_rows.Network(agent_rows.FOLDER / row.agent, player)
+            network = agents_table.Network(agents_table.FOLDER / row.agent, player)
             outputs = network(np.zeros((3, game.information_state_tensor_size()), np.float32))
             assert outputs.shape == (3, game.num_distinct_actions()) and np.isfinite(outputs).all()
 
@@ -57,7 +58,6 @@ def test_figures_are_openspiels(monkeypatch, tmp_path, capsys):
             arrays[f"bias_{player}_{i}"] = rng.normal(size=shape[0]).astype(np.float16)
     np.savez(tmp_path / "small.npz", **arrays)
     monkeypatch.setattr(agents_table, "FOLDER", tmp_path)
-    monkeypatch.setattr(agent_rows, "FOLDER", tmp_path)
     agents_table.report(Row(SMALL, "small.npz"))
     agents_table.report(Row(SMALL, "uniform"))
     network, uniform = (line.split("|") for line in capsys.readouterr().out.splitlines())
@@ -70,7 +70,7 @@ def test_figures_are_openspiels(monkeypatch, tmp_path, capsys):
 
 def test_cfr_stopped_early_is_a_row():
     form = exact_form(SMALL)
-    few, many = (agent_rows.tables(form, Row(SMALL, f"cfr+ {n}")) for n in (1, 50))
+    few, many = (agents_table.tables(form, Row(SMALL, f"cfr+ {n}")) for n in (1, 50))
     values = [agents_table.sequence_form.exploitability(form, each).exploitability for each in (few, many)]
     assert values[1] < 0.2 * values[0]
 
@@ -78,7 +78,7 @@ def test_cfr_stopped_early_is_a_row():
 def test_a_file_without_layers_is_named(tmp_path):
     np.savez(tmp_path / "empty.npz", episodes=np.array(0))
     with pytest.raises(ValueError, match="empty.npz has no layers weight_0_0"):
-        agent_rows.Network(tmp_path / "empty.npz", 0)
+        agents_table.Network(tmp_path / "empty.npz", 0)
 
 
 def page_rows():
@@ -94,7 +94,7 @@ def test_the_page_has_the_rows_and_the_episodes_of_the_files():
     assert [(game, agent) for game, agent, *_ in rows] == [(row.game, row.agent) for row in ROWS]
     for row, cells in zip(ROWS, whole):
         if row.agent.endswith(".npz"):
-            network = agent_rows.Network(agent_rows.FOLDER / row.agent, 0)
+            network = agents_table.Network(agents_table.FOLDER / row.agent, 0)
             assert cells[1].endswith(f", {network.episodes:,} episodes")
 
 
@@ -110,12 +110,20 @@ def test_the_page_has_the_figures_of_the_shipped_equilibria():
 
 
 @pytest.mark.slow
-def test_the_page_has_the_figures_of_the_files(capsys):
+def test_the_page_has_the_figures_of_the_files():
     """Of one game; those of all games take minutes, and the command of the page recomputes them."""
     game = "dark_hex(board_size=3)"
-    for row in ROWS:
-        if row.game == game:
-            agents_table.report(row)
-    printed = [[float(cell) for cell in line.split("|")[3:7]] for line in capsys.readouterr().out.splitlines()]
+    done = commands.run("experiments.benchmarks.agents_table", f"--games={game}")
+    assert done.returncode == 0, done.stderr
+    printed = [[float(cell) for cell in line.split("|")[3:7]] for line in done.stdout.splitlines()[2:]]
     expected = [[float(cell) for cell in rest] for of_game, _, *rest in page_rows()[0] if of_game == game]
     np.testing.assert_allclose(printed, expected, atol=2e-6)
+
+
+@pytest.mark.slow
+def test_an_agent_can_be_trained(tmp_path):
+    pytest.importorskip("torch")
+    flags = ["--games=kuhn_poker", "--train=nfsp", "--seconds=0.1", f"--output={tmp_path}/agent.npz"]
+    done = commands.run("experiments.benchmarks.agents_table", *flags)
+    assert done.returncode == 0, done.stderr
+    assert agents_table.Network(tmp_path / "agent.npz", 1)(np.zeros((2, 11), np.float32)).shape == (2, 2)

@@ -1,18 +1,13 @@
 """The experiment binaries, as a user runs them."""
 
-import pathlib
-import subprocess
-import sys
-
 import pytest
 
-ROOT = pathlib.Path(__file__).parents[2]
+from experiments.benchmarks import episode_cost
+from reference import commands
 
 
-def command(module: str, *flags: str) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-m", f"experiments.{module}", *flags], cwd=ROOT, capture_output=True, text=True, timeout=600
-    )
+def command(module: str, *flags: str, **how):
+    return commands.run(f"experiments.{module}", *flags, **how)
 
 
 @pytest.mark.slow
@@ -23,34 +18,29 @@ def test_learn_prints_a_table_and_draws_a_picture(tmp_path):
     assert (tmp_path / "learn_kuhn_poker.png").stat().st_size > 10_000
 
 
-def test_coverage_reports_every_player():
-    done = command("research.coverage", "--games=kuhn", "--runs=3", "--episodes=100")
+def test_play_asks_for_moves_until_the_game_is_over():
+    answers = ["nonsense", "", *map(str, range(13))] * 40
+    done = command("examples.play", "--player=1", "--seed=3", input="\n".join(answers))
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("| kuhn |") == 2
+    assert "Could not parse the action: nonsense" in done.stdout and "sense top-left" in done.stdout
+    assert done.stdout.rstrip().splitlines()[-1] in ("You win +1.", "You win +0.", "You win -1.")
 
 
 @pytest.mark.slow
-def test_episode_costs_are_measured_once(tmp_path):
-    flags = ["--games=kuhn", "--seconds=0.001", f"--output={tmp_path}"]
-    first = command("benchmarks.episode_cost", *flags)
-    assert first.returncode == 0, first.stderr
-    assert "| one plain pass over the tree |" in first.stdout and "| PSRL, lazy |" in first.stdout
-    assert "kuhn, player x, 6 states" in first.stdout
-    assert len(list((tmp_path / "runs" / "cost").rglob("seed_*.json"))) == 15
+def test_episode_costs_of_every_learner(tmp_path):
+    done = command("benchmarks.speed", "--only=episodes", "--small", f"--output={tmp_path}")
+    assert done.returncode == 0, done.stderr
+    assert "kuhn, player x, 6 states" in done.stdout and done.stdout.count(" GiB |") == 15
+    assert "| one plain pass over the tree |" in done.stdout and "| PSRL, lazy |" in done.stdout
     assert (tmp_path / "episode_cost.png").stat().st_size > 10_000
-    again = command("benchmarks.episode_cost", *flags)
-    assert again.stdout == first.stdout and "measuring" not in again.stderr
 
 
-@pytest.mark.slow
 def test_episode_costs_say_why_an_algorithm_cannot():
-    script = (
-        "from experiments.benchmarks import episode_cost as e; "
-        "asked = next(each for each in e.configurations(['leduc'], 0.0) if each.algorithm == 'LUCB'); "
-        "row = e.perform(asked); print(row.outcome.refused, row.environment.num_states)"
-    )
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=600)
-    assert "more than max_policies" in done.stdout and done.stdout.strip().endswith(" 144"), done.stderr
+    asked = next(each for each in episode_cost.costs_of("leduc") if each.algorithm == "LUCB")
+    found = episode_cost.measure(asked, 0.0)
+    assert "more than max_policies" in found.refused and found.states == 144
+    plain = episode_cost.costs_of("leduc")[0], episode_cost.Measured(144, 1e-5), 0.1
+    assert episode_cost.tables([plain, (asked, found, 0.1)]).endswith(f"LUCB cannot: {found.refused}.")
 
 
 @pytest.mark.parametrize(

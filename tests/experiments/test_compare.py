@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from experiments.sweep.names import label
+from experiments.sweep.tables import label
+from reference import commands
 from tmdp_spiel.algorithms.catalogue import catalogue
 from tmdp_spiel.openspiel.solvers import SOLVERS
 
@@ -18,7 +19,7 @@ def python(*arguments: str) -> subprocess.CompletedProcess:
 
 
 def command(*flags: str) -> subprocess.CompletedProcess:
-    return python("-m", "experiments.compare", *flags)
+    return commands.run("experiments.compare", *flags)
 
 
 @pytest.mark.slow

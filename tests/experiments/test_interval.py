@@ -2,12 +2,11 @@
 
 import itertools
 import pathlib
-import subprocess
-import sys
 
 import pytest
 
 import tmdp_spiel as ts
+from reference import commands
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -15,9 +14,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 @pytest.mark.slow
 def test_the_command_prints_intervals_that_shrink_around_the_exact_value_and_draws_them(tmp_path):
     flags = ["--game=kuhn", "--opponent=uniform", "--episodes=20000", f"--output={tmp_path}"]
-    done = subprocess.run(
-        [sys.executable, "-m", "experiments.interval", *flags], cwd=ROOT, capture_output=True, text=True, timeout=600
-    )
+    done = commands.run("experiments.interval", *flags)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.split("at most")[-1].split("\n\n")[0].split("\n")[1:]
     rows = [[float(word.replace(",", "")) for word in line.split()] for line in lines]
@@ -30,6 +27,5 @@ def test_the_command_prints_intervals_that_shrink_around_the_exact_value_and_dra
 
 @pytest.mark.slow
 def test_an_unknown_game_is_refused():
-    command = [sys.executable, "-m", "experiments.interval", "--game=kuhnn"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
+    done = commands.run("experiments.interval", "--game=kuhnn")
     assert done.returncode == 1 and "no game is called 'kuhnn'" in done.stderr and "Traceback" not in done.stderr

@@ -4,16 +4,15 @@ import json
 import lzma
 import pathlib
 import re
-import subprocess
-import sys
+
+from reference import commands
 
 ROOT = pathlib.Path(__file__).parents[2]
 ARCHIVE = "docs/runs/large_games.jsonl.xz"
 
 
 def benchmark(*flags):
-    command = [sys.executable, "-m", "experiments.benchmarks.large_games", *flags]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=600)
+    return commands.run("experiments.benchmarks.large_games", *flags)
 
 
 def test_runs_are_printed_and_stored(tmp_path):

@@ -4,7 +4,7 @@ import pyspiel
 import pytest
 
 import tmdp_spiel as ts
-from experiments.benchmarks import lite_efg
+from experiments.benchmarks import open_spiel
 
 
 @pytest.fixture
@@ -15,12 +15,12 @@ def problem():
 
 def test_without_lite_efg_there_is_no_row_for_it(problem, monkeypatch):
     monkeypatch.setitem(sys.modules, "LiteEFG", None)
-    assert lite_efg.outcome_sampling_update(problem) is None
+    assert open_spiel.lite_efg_update(problem) is None
 
 
 def test_lite_efg_learns_on_the_fixed_opponent_problem(problem, capfd):
     pytest.importorskip("LiteEFG")
-    update = lite_efg.outcome_sampling_update(problem)
+    update = open_spiel.lite_efg_update(problem)
     environment, graph = (cell.cell_contents for cell in update.__closure__)
     for _ in range(20_000):
         update()

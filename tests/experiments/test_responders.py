@@ -12,19 +12,14 @@ import pytest
 
 from experiments.benchmarks import responding
 from experiments.sweep.configuration import Problem
-from tmdp_spiel.openspiel import rl_agents
+from reference import commands
+from tmdp_spiel.openspiel import solvers
 
 ROOT = pathlib.Path(__file__).parents[2]
 
 
 def command(*flags: str) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-m", "experiments.benchmarks.responders", *flags],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
+    return commands.run("experiments.benchmarks.responders", *flags)
 
 
 @pytest.mark.slow
@@ -45,9 +40,7 @@ def test_a_table_a_budget_and_runs_that_are_kept(tmp_path):
 
 
 def test_without_torch_it_is_said_what_to_install():
-    script = (
-        "import sys; sys.modules['torch'] = None; from tmdp_spiel.openspiel import rl_agents; rl_agents.dqn_in_torch()"
-    )
+    script = "import sys; sys.modules['torch'] = None; from tmdp_spiel.openspiel import solvers; solvers.dqn_in_torch()"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert "pip install 'tmdp-spiel[torch]'" in done.stderr
 
@@ -119,7 +112,7 @@ def arguments_of_dqn():
     return [each.arg for each in (*made.args.args[1:], *made.args.kwonlyargs)]
 
 
-@pytest.mark.parametrize("name", rl_agents.IN_TORCH)
+@pytest.mark.parametrize("name", solvers.IN_TORCH)
 def test_without_torch_a_dqn_is_made_and_asked_as_open_spiel_has_it(name, arguments_of_dqn, monkeypatch):
     class DQN:
         def __init__(self, player, inputs, actions, **others):
@@ -129,7 +122,7 @@ def test_without_torch_a_dqn_is_made_and_asked_as_open_spiel_has_it(name, argume
         def step(self, now, is_evaluation=False):
             return types.SimpleNamespace(action=None if now.last() else now.observations["legal_actions"][0][0])
 
-    monkeypatch.setattr(rl_agents, "dqn_in_torch", lambda: types.SimpleNamespace(DQN=DQN))
+    monkeypatch.setattr(solvers, "dqn_in_torch", lambda: types.SimpleNamespace(DQN=DQN))
     setting = responding.Setting(Problem("kuhn", 0, "uniform", None), True)
     agent = responding.Agent(setting, name, 0, responding.RESPONDERS[name])
     agent.play(3)

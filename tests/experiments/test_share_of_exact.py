@@ -2,8 +2,6 @@
 
 import pathlib
 import re
-import subprocess
-import sys
 
 import pytest
 from open_spiel.python import policy as policy_lib
@@ -11,7 +9,8 @@ from open_spiel.python.algorithms import best_response, expected_game_score
 
 import tmdp_spiel as ts
 from experiments.benchmarks import share_of_exact
-from experiments.benchmarks.agent_rows import Row
+from experiments.benchmarks.agents_table import Row
+from reference import commands
 
 ROOT = pathlib.Path(__file__).parents[2]
 ARCHIVE = "docs/runs/share_of_exact.jsonl.xz"
@@ -19,8 +18,7 @@ SMALL = "liars_dice(numdice=1,dice_sides=2)"
 
 
 def benchmark(*flags):
-    command = [sys.executable, "-m", "experiments.benchmarks.share_of_exact", *flags]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
+    return commands.run("experiments.benchmarks.share_of_exact", *flags)
 
 
 def runs_of(agent, responder, seconds, done=frozenset()):

@@ -6,7 +6,7 @@ import pathlib
 
 import pytest
 
-from experiments.sweep import archive, curves, store
+from experiments.sweep import curves, store
 from experiments.sweep.configuration import configuration
 from experiments.sweep.result import Environment, Learning, Result, Timing
 from tmdp_spiel.core import storage
@@ -119,7 +119,7 @@ def test_any_game_string_and_player_has_a_path(results):
 def test_an_archive_gives_back_its_runs(tmp_path, results):
     for seed in (2, 0, 1):
         results.keep(result(seed))
-    assert archive.pack(results.all(), tmp_path / "a.xz") == 3
+    assert store.pack(results.all(), tmp_path / "a.xz") == 3
     archived = store.Store(tmp_path / "empty", [tmp_path / "a.xz"])
     found = archived.find(asked(2))
     assert found.outcome == Learning([1, 100], [2.1, 0.333333], [1.0, 0.5])
@@ -127,12 +127,12 @@ def test_an_archive_gives_back_its_runs(tmp_path, results):
     assert dataclasses.replace(found, outcome=0, timing=0) == dataclasses.replace(result(2), outcome=0, timing=0)
     assert archived.find(asked(3)) is None
 
-    archive.pack(reversed(archived.all()), tmp_path / "b.xz")
+    store.pack(reversed(archived.all()), tmp_path / "b.xz")
     assert (tmp_path / "a.xz").read_bytes() == (tmp_path / "b.xz").read_bytes()
 
 
 def test_a_run_of_the_directory_comes_before_an_archived_one(tmp_path, results):
-    archive.pack([result(source="old"), result(1, source="old")], tmp_path / "a.xz")
+    store.pack([result(source="old"), result(1, source="old")], tmp_path / "a.xz")
     both = store.Store(results.directory, [tmp_path / "a.xz"])
     both.keep(result(source="new"))
     assert [each.code["source"] for each in both.find_all([asked(), asked(1)])] == ["new", "old"]
@@ -142,7 +142,7 @@ def test_a_run_of_the_directory_comes_before_an_archived_one(tmp_path, results):
 @pytest.mark.parametrize("where", [0, 40, -1])
 def test_a_damaged_archive_is_refused(tmp_path, where):
     path = tmp_path / "a.xz"
-    archive.pack([result()], path)
+    store.pack([result()], path)
     data = bytearray(path.read_bytes())
     data[where] ^= 1
     path.write_bytes(data)
@@ -150,23 +150,23 @@ def test_a_damaged_archive_is_refused(tmp_path, where):
         store.Store(tmp_path, [path])
     path.write_bytes(data[: len(data) // 2])
     with pytest.raises(ValueError, match="truncated or was altered"):
-        archive.unpack(path)
+        store.unpack(path)
 
 
 def test_an_archive_with_other_numbers_in_it_is_refused(tmp_path):
     path = tmp_path / "a.xz"
-    archive.pack([result()], path)
+    store.pack([result()], path)
     path.write_bytes(lzma.compress(lzma.decompress(path.read_bytes()).replace(b"0.5", b"0.4")))
     with pytest.raises(ValueError, match="truncated or was altered"):
-        archive.unpack(path)
+        store.unpack(path)
 
 
 @pytest.mark.parametrize("name", ["learning", "compare", "responders", "stopping"])
 def test_the_shipped_archives_are_read_and_written_again_to_the_same_text(tmp_path, name):
     path = pathlib.Path(__file__).parents[2] / "docs" / "runs" / f"{name}.jsonl.xz"
-    runs = archive.unpack(path)
+    runs = store.unpack(path)
     assert len(runs) > 300 and all(isinstance(each, Result) for each in runs)
-    archive.pack(runs, tmp_path / "again.xz")
+    store.pack(runs, tmp_path / "again.xz")
     assert lzma.decompress((tmp_path / "again.xz").read_bytes()) == lzma.decompress(path.read_bytes())
 
 

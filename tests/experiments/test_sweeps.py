@@ -14,8 +14,9 @@ from absl.testing import flagsaver
 
 from experiments import reproduce
 from experiments.paper import flags as paper_flags, settings
-from experiments.sweep import archive, run, set_flag, store
+from experiments.sweep import run, set_flag, store
 from experiments.sweep.configuration import Configuration, configuration, hyper_parameters_of
+from reference import commands
 from tmdp_spiel.algorithms.catalogue import catalogue
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -23,12 +24,11 @@ TINY = ("--games=leduc", "--players=x", "--iterations=5")
 
 
 def command(part, *chosen):
-    only = [] if part == "all" else [f"--only={part}"]
-    return [sys.executable, "-m", "experiments.reproduce", *only, *chosen]
+    return [sys.executable, "-m", "experiments.reproduce", *chosen, *([] if part == "all" else [f"--only={part}"])]
 
 
 def call(part, *chosen):
-    return subprocess.run(command(part, *chosen), cwd=ROOT, capture_output=True, text=True, timeout=600)
+    return commands.run("experiments.reproduce", *command(part, *chosen)[3:])
 
 
 def outcomes(directory):
@@ -124,7 +124,7 @@ def test_everything_at_once(tmp_path):
     assert done.returncode == 0, done.stderr
     tables = (tmp_path / "tables.md").read_text()
     assert tables in done.stdout
-    assert len(archive.unpack(tmp_path / "all.xz")) == len(list(tmp_path.rglob("seed_*.json")))
+    assert len(store.unpack(tmp_path / "all.xz")) == len(list(tmp_path.rglob("seed_*.json")))
     assert f"runs in {tmp_path / 'all.xz'}, " in done.stderr
     for line in (
         "| x | LUCB | none | ",

@@ -11,7 +11,7 @@ from open_spiel.python.algorithms import exploitability as exploitability_lib
 import tmdp_spiel as ts
 from tmdp_spiel.games.public_action import exact_game
 from tmdp_spiel.games.public_action.bidding_equilibrium import solve_matrix_game
-from tmdp_spiel.openspiel import build, registry
+from tmdp_spiel.openspiel import build, games
 from tmdp_spiel.openspiel.worlds import best_response_by_worlds
 from tmdp_spiel.planning.cfr import CFRSolver
 from tmdp_spiel.trees import sequence_form
@@ -39,7 +39,7 @@ MEDIUM = [
 @pytest.fixture
 def by_histories(monkeypatch):
     """Trees are built through the game's histories, whatever the game brings."""
-    monkeypatch.setattr(registry, "_registered", {})
+    monkeypatch.setattr(games, "_registered", {})
 
 
 def random_tables(form, seed):
@@ -47,9 +47,9 @@ def random_tables(form, seed):
     tables = []
     for tree in form.trees:
         weights = rng.random(tree.num_sequences) * (rng.random(tree.num_sequences) > 0.3)
-        weights[tree.first_sequence[:-1]] += 0.01
-        totals = np.add.reduceat(weights, tree.first_sequence[:-1])
-        tables.append(weights / np.repeat(totals, np.diff(tree.first_sequence)))
+        weights[tree.first_sequence[:-1] - 1] += 0.01
+        totals = np.add.reduceat(weights, tree.first_sequence[:-1] - 1)
+        tables.append(np.append(1.0, weights / np.repeat(totals, np.diff(tree.first_sequence))))
     return tables
 
 
@@ -64,9 +64,9 @@ def tabular(game, form, tables):
 
 
 def sequence_map(own, other):
-    """For every sequence of `other`, the root last: the sequence of `own` with the same state string and action."""
-    places = np.empty(other.num_sequences + 1, np.int64)
-    places[-1] = own.root
+    """For every sequence of `other`: the sequence of `own` with the same state string and action."""
+    places = np.empty(other.sequence_end, np.int64)
+    places[other.root] = own.root
     for state in range(other.num_states):
         here = own.state_index(other.state_string(state))
         assert own.legal_actions(here).tolist() == other.legal_actions(state).tolist()
@@ -84,8 +84,8 @@ def test_trees_are_node_for_node_those_of_the_histories(string, by_histories):
         assert (tree.num_states, tree.num_sequences) == (expected.num_states, expected.num_sequences)
         assert tree.num_terminals == expected.num_terminals
         places = sequence_map(tree, expected)
-        assert sorted(places) == list(range(tree.num_sequences + 1))
-        np.testing.assert_array_equal(tree.can_end[places[:-1]], expected.can_end)
+        assert sorted(places) == list(range(tree.sequence_end))
+        np.testing.assert_array_equal(tree.can_end[places], expected.can_end)
         for state in range(expected.num_states):
             here = tree.state_index(expected.state_string(state))
             assert tree.state_string(here) == expected.state_string(state)

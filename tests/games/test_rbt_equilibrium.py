@@ -13,6 +13,7 @@ import pytest
 from open_spiel.python import policy as policy_lib
 from open_spiel.python.algorithms import expected_game_score, exploitability, gambit
 
+from reference import commands
 from tmdp_spiel.games.rbt import policy_file, solving, tree as rbt_tree
 from tmdp_spiel.games.rbt.policy import SupportPolicy
 from tmdp_spiel.openspiel.exact_games import exact_exploitability, exact_form
@@ -127,7 +128,7 @@ def test_the_number_of_threads_changes_no_bit():
 
 def test_a_restricted_game_collects_what_the_whole_one_does():
     whole, rng = exact_form(SMALL), np.random.default_rng(0)
-    kept = [rng.random(tree.num_sequences) < 0.3 for tree in whole.trees]
+    kept = [rng.random(tree.sequence_end) < 0.3 for tree in whole.trees]
     for mask, tree in zip(kept, whole.trees):
         mask[tree.first_sequence[:-1]] = True
     form, sequences = whole.restricted(kept)
@@ -136,11 +137,11 @@ def test_a_restricted_game_collects_what_the_whole_one_does():
     for ply, after in zip(form.enumerated.plies, [*form.enumerated.plies[1:], None]):
         ply.check(form.enumerated.trees[ply.player], after.num_positions if after else 0)
     for player in (0, 1):
-        other, reach = 1 - player, np.zeros(whole.trees[1 - player].num_sequences + 1)
+        other, reach = 1 - player, np.zeros(whole.trees[1 - player].sequence_end)
         assert form.trees[other].num_sequences < len(reach) / 2
-        reach[sequences[other]], reach[-1] = rng.random(form.trees[other].num_sequences), 1
-        found = form.gradient(player, np.append(reach[sequences[other]], 1.0))
-        np.testing.assert_allclose(found, whole.gradient(player, reach)[np.append(sequences[player], -1)])
+        reach[sequences[other]] = rng.random(form.trees[other].sequence_end)
+        found = form.gradient(player, reach[sequences[other]])
+        np.testing.assert_allclose(found, whole.gradient(player, reach)[sequences[player]])
 
 
 @pytest.mark.parametrize("variant", ("cfr+", "pcfr+"))
@@ -164,11 +165,8 @@ def test_pruned_iterations_resume_identically_and_are_as_good(variant):
         PrunedCFRSolver(form, block=5, pruned=5)
 
 
-def command(folder, name, *more):
+def flags_of(folder, name, *more):
     return [
-        sys.executable,
-        "-m",
-        "experiments.solve_rbt",
         f"--game={MEDIUM}",
         "--iterations=60",
         "--checkpoint_seconds=0",
@@ -177,6 +175,10 @@ def command(folder, name, *more):
         f"--checkpoint={folder / name}.npz",
         *more,
     ]
+
+
+def solve(folder, name, *more):
+    return commands.run("experiments.solve_rbt", *flags_of(folder, name, *more))
 
 
 # Runs the command, and kills it at its third checkpoint: after that was written, or when half of it is.
@@ -210,17 +212,17 @@ runpy.run_module("experiments.solve_rbt", run_name="__main__")
 
 
 def test_survives_being_killed_between_and_during_checkpoints(tmp_path):
-    subprocess.run(command(tmp_path, "whole"), cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    solve(tmp_path, "whole").check_returncode()
     iterations = [0]
     for when in ("after", "during", "during", "after"):
-        flags = command(tmp_path, "killed", "--resume")[3:]
+        flags = flags_of(tmp_path, "killed", "--resume")
         killed = subprocess.run([sys.executable, "-c", KILLED, when, *flags], cwd=ROOT, stdout=subprocess.DEVNULL)
         assert killed.returncode == -signal.SIGKILL
         half_written = [path.name for path in tmp_path.glob(".killed.npz.*") if "lock" not in path.name]
         assert len(half_written) == (when == "during")
         with np.load(tmp_path / "killed.npz") as stored:
             iterations.append(int(stored["iteration"]))
-    subprocess.run(command(tmp_path, "killed", "--resume"), cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    solve(tmp_path, "killed", "--resume").check_returncode()
     assert (tmp_path / "killed.bin").read_bytes() == (tmp_path / "whole.bin").read_bytes()
     assert iterations == [0, 3, 5, 7, 10], "every run continued from the checkpoint of the one before"
     assert not list(tmp_path.glob(".killed.npz.*")), "what an interrupted write left behind is removed"
@@ -228,7 +230,7 @@ def test_survives_being_killed_between_and_during_checkpoints(tmp_path):
 
 def test_an_existing_checkpoint_is_not_overwritten(tmp_path):
     (tmp_path / "old.npz").write_bytes(b"")
-    run = subprocess.run(command(tmp_path, "old"), cwd=ROOT, capture_output=True, text=True)
+    run = solve(tmp_path, "old")
     assert run.returncode != 0 and "--resume" in run.stdout + run.stderr
 
 

@@ -9,7 +9,7 @@ from open_spiel.python import policy as policy_lib
 
 import tmdp_spiel as ts
 from tmdp_spiel.games.rbt import policy_file
-from tmdp_spiel.openspiel import registry
+from tmdp_spiel.openspiel import games
 
 LIBRARY = pathlib.Path(ts.__file__).parent
 
@@ -50,7 +50,7 @@ def test_the_equilibrium_ships_for_the_whole_game_alone():
     with pytest.raises(ValueError, match="included equilibrium is of python_rbt.*solve python_rbt.*forced_wins=False"):
         ts.equilibrium("python_rbt(forced_wins=False)")
     late = ts.load_game("python_rbt(start=x0o4x8o2x1o7)")
-    assert registry.enumeration_of(late).equilibrium(late) is None
+    assert games.enumeration_of(late).equilibrium(late) is None
 
 
 def test_a_late_start_takes_any_opponent():

@@ -5,7 +5,7 @@ import pytest
 
 import tmdp_spiel as ts
 from tmdp_spiel.games.public_action import exact_game
-from tmdp_spiel.openspiel import exact_games, table_files
+from tmdp_spiel.openspiel import exact_games, policy_tables
 from tmdp_spiel.openspiel.build import GameTooLargeError, build_infostate_tree
 from tmdp_spiel.openspiel.policy_tables import TablePolicy, policy_table, save_table
 from tmdp_spiel.planning.cfr import CFRSolver
@@ -89,8 +89,8 @@ def test_files_hold_what_was_written(form, tmp_path):
         solver.iterate()
     tables = [solver.average_policy(player) for player in (0, 1)]
     file = tmp_path / "tables.bin"
-    facts = table_files.write_tables(file, form, tables, iterations=10)
-    read, recorded = table_files.read_tables(file, form)
+    facts = policy_tables.write_tables(file, form, tables, iterations=10)
+    read, recorded = policy_tables.read_tables(file, form)
     assert recorded == facts and recorded["iterations"] == 10
     found = sequence_form.exploitability(form, read)
     assert found.exploitability == facts["exploitability"]
@@ -99,15 +99,15 @@ def test_files_hold_what_was_written(form, tmp_path):
     assert np.abs(form.reach(0, read[0])[:-1] - reach).max() < 0.02
     assert file.stat().st_size < 2 * sum(map(len, tables))
     with pytest.raises(ValueError, match="not of liars_dice"):
-        table_files.read_tables(file, exact_game("liars_dice(numdice=1,dice_sides=2)"))
+        policy_tables.read_tables(file, exact_game("liars_dice(numdice=1,dice_sides=2)"))
     damaged = bytearray(file.read_bytes())
     damaged[-5] ^= 1
     file.write_bytes(damaged)
     with pytest.raises(ValueError, match="truncated or altered"):
-        table_files.read_tables(file, form)
+        policy_tables.read_tables(file, form)
     file.write_bytes(b"{}\n")
     with pytest.raises(ValueError, match="not a file of policy tables"):
-        table_files.read_tables(file, form)
+        policy_tables.read_tables(file, form)
 
 
 def test_solving_is_kept_and_resumes_identically(form, tmp_path, monkeypatch):

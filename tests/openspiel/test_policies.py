@@ -4,6 +4,7 @@ import pytest
 from open_spiel.python import policy as policy_lib
 
 import tmdp_spiel as ts
+from tmdp_spiel.trees.random_tree import random_tree_mdp
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +44,7 @@ def test_a_game_made_in_python_is_passed_along():
 
 
 def test_a_tree_that_does_not_know_its_game():
-    tree = ts.random_tree_mdp(np.random.default_rng(0)).tree
+    tree = random_tree_mdp(np.random.default_rng(0)).tree
     with pytest.raises(ValueError, match="does not know its game"):
         ts.plan_to_policy(tree, np.zeros(tree.num_states, int))
 

@@ -13,7 +13,7 @@ from tmdp_spiel.openspiel.ask_agents import check_width
 from tmdp_spiel.openspiel.build import GameTooLargeError
 from tmdp_spiel.openspiel.exact_games import exact_exploitability
 from tmdp_spiel.openspiel.histories import enumerated_form
-from tmdp_spiel.openspiel.opponents import agent_policies
+from tmdp_spiel.openspiel.opponents import wrappers
 from tmdp_spiel.openspiel.opponents.adapters.networks import Network, NetworkPolicy
 from tmdp_spiel.openspiel.policy_files import FilePolicy
 from tmdp_spiel.openspiel.policy_tables import TablePolicy, load_table, policy_table, save_table
@@ -132,7 +132,7 @@ def test_uniform_and_enumerated_forms():
     equilibrium = ts.equilibrium(game, 10)
     by_strings = policy_table(form, 1, policy_lib.TabularPolicy(game).copy_with_noise(0.0))
     np.testing.assert_allclose(by_strings, form.uniform_policy(1))
-    assert policy_table(form, 1, equilibrium).shape == (form.trees[1].num_sequences,)
+    assert policy_table(form, 1, equilibrium).shape == (form.trees[1].sequence_end,)
     with pytest.raises(TypeError, match="provides no tensors"):
         policy_table(form, 0, lambda tensors: tensors)
 
@@ -192,7 +192,7 @@ def test_wrong_tables_name_the_state():
     with pytest.raises(ValueError, match="state .2. of player 0 are not a distribution"):
         policy_table(form, 0, {"2": {0: 0.5}})
     with pytest.raises(ValueError, match="not a distribution over the legal actions"):
-        policy_table(form, 0, np.zeros(form.trees[0].num_sequences))
+        policy_table(form, 0, np.zeros(form.trees[0].sequence_end))
     with pytest.raises(TypeError, match="not a list"):
         policy_table(form, 0, [1.0])
     with pytest.raises(ValueError, match="outputs must be one of"):
@@ -277,7 +277,7 @@ def test_torch_agents_by_batches_are_what_they_play_by_states(string, name):
         from open_spiel.python.pytorch import ppo
 
         agent = ppo.PPO((width,), actions, num_players=2, player_id=1, agent_fn=ppo.PPOAgent)
-    by_states = agent_policies.agent_policy(game, agent, 1)
+    by_states = wrappers.agent_policy(game, agent, 1)
 
     class Hidden(policy_lib.Policy):
         def action_probabilities(self, state, player_id=None):

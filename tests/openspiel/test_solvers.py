@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tmdp_spiel as ts
+from tmdp_spiel.evaluation.run import Trace
 from tmdp_spiel.openspiel import solvers as open_spiel_solvers
 
 
@@ -16,7 +17,7 @@ def kuhn_problem():
 @pytest.mark.parametrize("name", open_spiel_solvers.SOLVERS)
 def test_every_solver_nears_the_best_response(kuhn_problem, name):
     trace = open_spiel_solvers.run(name, kuhn_problem, 3000, seed=1)
-    assert isinstance(trace, ts.Trace)
+    assert isinstance(trace, Trace)
     assert np.all(np.diff(trace.episode) > 0) and np.all(np.diff(trace.seconds) >= 0)
     assert 3000 <= trace.episode[-1] < 3010
     assert np.all(trace.value_gap >= 0) and np.all(np.isnan(trace.regret))

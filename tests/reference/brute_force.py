@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 
 import tmdp_spiel as ts
+from tmdp_spiel.trees.random_tree import random_tree_mdp
 
 
 def policies(tree: ts.InfostateTree) -> list[frozenset[int]]:
@@ -17,7 +18,7 @@ def policies(tree: ts.InfostateTree) -> list[frozenset[int]]:
             found += [frozenset([j]).union(*combination) for combination in itertools.product(*children)]
         return found
 
-    first = [below(state) for state in range(tree.first_child[0])]
+    first = [below(state) for state in range(tree.first_child[1])]
     return [frozenset().union(*combination) for combination in itertools.product(*first)]
 
 
@@ -27,7 +28,7 @@ def endings(tree: ts.InfostateTree, policy) -> list[int]:
 
 def policy_of(tree: ts.InfostateTree, plan) -> frozenset[int]:
     """The sequences that a deterministic plan can play."""
-    reached, played = list(range(tree.first_child[0])), []
+    reached, played = list(range(tree.first_child[1])), []
     while reached:
         state = reached.pop()
         j = int(tree.first_sequence[state] + plan[state])
@@ -55,7 +56,7 @@ def transitions_estimate(tree, policy, episodes, state_visits, sequence_visits, 
 
     if not episodes:
         return 0.0
-    return sum(state_visits[state] / episodes * value(state) for state in range(tree.first_child[0]))
+    return sum(state_visits[state] / episodes * value(state) for state in range(tree.first_child[1]))
 
 
 def upper_bound(estimate: float, plays: int, lam: float, optimistic: bool = False) -> tuple[bool, float]:
@@ -72,7 +73,7 @@ def close(one: tuple[bool, float], other: tuple[bool, float]) -> bool:
 def random_mdp(rng, max_states=8, **kwargs) -> ts.TreeMDP:
     """A Tree MDP small enough to list its policies."""
     while True:
-        mdp = ts.random_tree_mdp(
+        mdp = random_tree_mdp(
             rng, max_states=int(rng.integers(1, max_states + 1)), first_states=int(rng.integers(1, 3)), **kwargs
         )
         if mdp.tree.num_policies <= 500:

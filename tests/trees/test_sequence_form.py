@@ -34,9 +34,9 @@ def random_tables(form, rng, zeros=0.3):
     tables = []
     for tree in form.trees:
         weights = rng.random(tree.num_sequences) * (rng.random(tree.num_sequences) > zeros)
-        weights[tree.first_sequence[:-1]] += 0.01
-        totals = np.add.reduceat(weights, tree.first_sequence[:-1])
-        tables.append(weights / np.repeat(totals, np.diff(tree.first_sequence)))
+        weights[tree.first_sequence[:-1] - 1] += 0.01
+        totals = np.add.reduceat(weights, tree.first_sequence[:-1] - 1)
+        tables.append(np.append(1.0, weights / np.repeat(totals, np.diff(tree.first_sequence))))
     return tables
 
 
@@ -170,9 +170,9 @@ def test_a_wrong_policy_is_named_by_its_state(wrong):
     table[form.trees[0].first_sequence[form.trees[0].state_index("1pb")]] = wrong
     with pytest.raises(ValueError, match="'1pb'.*legal actions"):
         form.reach(0, table)
-    with pytest.raises(ValueError, match="12 floats"):
-        form.reach(0, table[:-1])
+    with pytest.raises(ValueError, match="13 floats"):
+        form.reach(0, table[:-2])
     with pytest.raises(ValueError, match="13 float64 entries"):
-        form.gradient(1, table)
+        form.gradient(1, table[:-1])
     with pytest.raises(ValueError, match="variant"):
         CFRSolver(form, "cfr++")

@@ -26,8 +26,8 @@ def certified_learner(
     Returns:
         The learner; `run_until_stopped` plays it until it stops.
 
-    >>> import numpy as np, tmdp_spiel as ts
-    >>> ts.certified_learner(ts.random_tree_mdp(np.random.default_rng(0)).tree, epsilon=0.1)
+    >>> import tmdp_spiel as ts
+    >>> ts.certified_learner(ts.build_infostate_tree("kuhn", 0), epsilon=0.1)
     BettingOnDifferences(epsilon=0.1, delta=0.05, seed=0)
     """
     large = isinstance(tree, InfostateTree) and tree.num_sequences > _LARGE
@@ -44,8 +44,8 @@ def default_learner(tree: InfostateTree, *, seed: int = 0) -> ThompsonTree:
     Returns:
         A ThompsonTree with its default hyper-parameters.
 
-    >>> import numpy as np, tmdp_spiel as ts
-    >>> mdp = ts.random_tree_mdp(np.random.default_rng(0))
+    >>> import tmdp_spiel as ts
+    >>> mdp = ts.build_tree("kuhn", 0, ts.uniform("kuhn"))
     >>> ts.run(ts.default_learner(mdp.tree, seed=1), mdp, 100, progress=False).episode[-1].item()
     100
     """

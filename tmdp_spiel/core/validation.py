@@ -1,4 +1,4 @@
-"""Checks of arguments: return the value if it is valid, else raise an error that says what would be valid."""
+"""Arguments: returned if they are valid, else an error says what would be valid; and arrays that nobody changes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import math
 import numbers
 from collections.abc import Collection
 from typing import Any
+
+import numpy as np
 
 
 def is_number(value: Any) -> bool:
@@ -51,3 +53,10 @@ def seed(value: int) -> int:
     if not (is_whole(value) and 0 <= value < 2**63):
         raise ValueError(f"seed must be a whole number from 0 to 2^63 - 1, not {value!r}")
     return int(value)
+
+
+def read_only(array: Any, dtype: Any = None) -> np.ndarray:
+    """A contiguous, read-only view or copy: kernels are then compiled once for built and for memory-mapped arrays."""
+    array = np.ascontiguousarray(array, dtype).view(np.ndarray).view()
+    array.flags.writeable = False
+    return array

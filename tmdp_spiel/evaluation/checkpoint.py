@@ -58,8 +58,8 @@ def save_learner(learner: Learner, path: Path) -> None:
         learner: any of the algorithms; its tree is not written.
         path: the file.
 
-    >>> import tempfile, numpy as np, tmdp_spiel as ts
-    >>> mdp = ts.random_tree_mdp(np.random.default_rng(0))
+    >>> import tempfile, tmdp_spiel as ts
+    >>> mdp = ts.build_tree("kuhn", 0, ts.uniform("kuhn"))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     ts.save_learner(ts.UCT(mdp.tree, c=0.5), f"{folder}/uct.npz")
     ...     ts.load_learner(f"{folder}/uct.npz", mdp.tree)

@@ -1,14 +1,18 @@
-"""Measures a learner: its exact regret while it plays, and the exact value gap of its recommendation.
+"""Plays learners against a Tree MDP, and measures them: exact regret, exact value gap, returns of fresh episodes.
 
 A learner must not know true values, so they are stored here and not in the learner.
 """
 
 from __future__ import annotations
 
+import math
+
+import numba
 import numpy as np
 
 from tmdp_spiel.algorithms.learner import Learner
-from tmdp_spiel.trees.infostate_tree import InfostateTree
+from tmdp_spiel.trees import traversal
+from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, InfostateTree
 from tmdp_spiel.trees.tree_mdp import TreeMDP
 
 
@@ -66,6 +70,38 @@ class Evaluator:
         return self._values
 
 
+class KnownOpponent:
+    """An opponent whose policy is known: episodes are drawn from the Tree MDP, compiled."""
+
+    least_piece, failures, first_error, on_error = 1, 0, None, "raise"
+    deadline = last_episode = math.inf  # looked at by live games; episodes take no time here
+
+    def __init__(self, mdp: TreeMDP, seed: int = 0):
+        if mdp.queries is not None:
+            raise ValueError(
+                f"this tree describes the average of {mdp.queries} answers per state, not the bot that gave them, so a "
+                "certificate would not hold for the bot; play the bot live"
+            )
+        self.mdp, self.tree = mdp, mdp.tree
+        self.generator = np.random.default_rng(seed)
+        self._evaluator: Evaluator | None = None
+
+    def play(self, learner: Learner, number: int) -> int:
+        """Lets the learner play and learn; returns how many episodes it played."""
+        if self._evaluator is None or self._evaluator.learner is not learner:
+            self._evaluator = Evaluator(learner, self.mdp)
+        return self._evaluator.play(self.generator, number)[0]
+
+    def close(self) -> None:
+        """Does nothing."""
+
+    def measure(self, plan: np.ndarray, number: int) -> np.ndarray:
+        """Returns in [0, 1] of fresh episodes of a plan, deterministic or mixed."""
+        plan = self.tree.check_plan(plan)
+        returns_of = _returns if plan.dtype == PLAN_DTYPE else _mixed_returns
+        return returns_of(self.tree.links, self.mdp.chances, plan, self.generator, number)
+
+
 def check_same_tree(learner: Learner, other: InfostateTree) -> None:
     """Raises an error if the learner was made for another tree."""
     if not isinstance(learner, Learner):
@@ -73,3 +109,21 @@ def check_same_tree(learner: Learner, other: InfostateTree) -> None:
         raise TypeError(f"what plays must be a learner, such as UCBT(mdp.tree), not {what}")
     if not learner.tree.has_the_states_of(other):
         raise ValueError(f"the learner was made for another tree: {learner.tree!r}, not {other!r}")
+
+
+@numba.njit(cache=True)
+def _returns(links, chances, plan, rng, number):
+    returns = np.empty(number)
+    for episode in range(number):
+        _, outcome = traversal.sample_deterministic(links, chances, plan, rng.random())
+        returns[episode] = chances.outcome_return[outcome]
+    return returns
+
+
+@numba.njit(cache=True)
+def _mixed_returns(links, chances, probabilities, rng, number):
+    returns = np.empty(number)
+    for episode in range(number):
+        _, outcome = traversal.sample_mixed(links, chances, probabilities, rng)
+        returns[episode] = chances.outcome_return[outcome]
+    return returns

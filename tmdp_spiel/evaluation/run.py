@@ -137,7 +137,7 @@ def run(
       The Trace, a row for every measurement, in the game's utility units.
 
     >>> import tmdp_spiel as ts
-    >>> mdp = ts.random_tree_mdp(np.random.default_rng(0))
+    >>> mdp = ts.build_tree("kuhn", 0, ts.uniform("kuhn"))
     >>> trace = ts.run(ts.UCT(mdp.tree), mdp, 1000, measure_at=[100], progress=False)
     >>> trace.episode.tolist(), bool(trace.value_gap[-1] <= trace.value_gap[0])
     ([100, 1000], True)
@@ -281,7 +281,7 @@ def run_until_stopped(
       game's utility units.
 
     >>> import tmdp_spiel as ts
-    >>> mdp = ts.random_tree_mdp(np.random.default_rng(0))
+    >>> mdp = ts.build_tree("kuhn", 0, ts.uniform("kuhn"))
     >>> result = ts.run_until_stopped(ts.certified_learner(mdp.tree, epsilon=0.2), mdp, progress=False)
     >>> result.stopped, result.gap <= 0.2
     (True, True)

@@ -15,10 +15,9 @@ from open_spiel.python import rl_agent_policy
 from tqdm import auto as tqdm
 
 from tmdp_spiel.openspiel.build import GameTooLargeError
-from tmdp_spiel.openspiel.distributions import COARSE_TOLERANCE
+from tmdp_spiel.openspiel.games import load_game
 from tmdp_spiel.openspiel.histories import one_history_per_infostate
-from tmdp_spiel.openspiel.load_game import load_game
-from tmdp_spiel.openspiel.opponents import agent_policies
+from tmdp_spiel.openspiel.opponents import wrappers
 from tmdp_spiel.openspiel.opponents.adapters.networks import (
     OUTPUTS,
     Network,
@@ -29,7 +28,7 @@ from tmdp_spiel.openspiel.opponents.adapters.networks import (
     is_torch_module,
     torch_network,
 )
-from tmdp_spiel.openspiel.opponents.fixed import FixedOpponents, answers_as
+from tmdp_spiel.openspiel.opponents.fixed import COARSE_TOLERANCE, FixedOpponents, answers_as
 from tmdp_spiel.trees.infostate_tree import PROBABILITY_TOLERANCE, InfostateTree
 from tmdp_spiel.trees.sequence_form import SequenceForm
 
@@ -67,13 +66,13 @@ def network_of(form: SequenceForm, player: int, agent, outputs: str) -> Network 
         if agent._use_observation != observes or player not in agent._agents:
             return None
         agent = agent._agents[player]
-    if isinstance(agent, agent_policies.EvaluatedAgent):
+    if isinstance(agent, wrappers.EvaluatedAgent):
         agent = agent.agent
     known = _NETWORKS.get(f"{type(agent).__module__}.{type(agent).__qualname__}")
     if known is not None:
         module = known[0](agent)
         return None if module is None else torch_network(module, known[1])
-    if is_torch_module(agent) and not agent_policies.is_agent(agent):
+    if is_torch_module(agent) and not wrappers.is_agent(agent):
         return torch_network(agent, outputs)
     return as_network(agent) if is_network(agent) else None
 
@@ -112,7 +111,7 @@ def ask_in_batches(
     if batch_size < 1:
         raise ValueError(f"batch_size must be at least 1, not {batch_size}")
     tree, num_actions = form.trees[player], game_of(form).num_distinct_actions()
-    table = np.empty(tree.num_sequences)
+    table = np.ones(tree.sequence_end)
     largest = 0.0
     bar = tqdm.tqdm(total=tree.num_states, desc=f"asking player {player}", unit=" states", delay=1, leave=False,
                     disable=None if progress else True)  # fmt: skip
@@ -237,7 +236,7 @@ def ask_states(form: SequenceForm, player: int, policy, max_seconds: float | Non
         state_of = lambda number: _play(game, form.history(player, number))  # noqa: E731
     else:
         state_of = one_history_per_infostate(tree, game).__getitem__
-    table = np.empty(tree.num_sequences)
+    table = np.ones(tree.sequence_end)
 
     def ask(number: int) -> None:
         first, end = tree.first_sequence[number : number + 2]

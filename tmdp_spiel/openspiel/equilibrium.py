@@ -16,8 +16,7 @@ from tqdm import auto as tqdm
 
 from tmdp_spiel.core import storage, validation
 from tmdp_spiel.openspiel.build import DEFAULT_MAX_NODES, build_infostate_tree
-from tmdp_spiel.openspiel.load_game import GameLike, game_string, load_game
-from tmdp_spiel.openspiel.registry import enumeration_of
+from tmdp_spiel.openspiel.games import GameLike, enumeration_of, game_string, load_game
 
 DEFAULT_ITERATIONS = 1000
 

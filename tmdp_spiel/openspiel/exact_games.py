@@ -20,9 +20,9 @@ import pyspiel
 from tqdm import auto as tqdm
 
 from tmdp_spiel.core import storage
-from tmdp_spiel.openspiel import registry, table_files
+from tmdp_spiel.openspiel import games, policy_tables
 from tmdp_spiel.openspiel.build import GameTooLargeError
-from tmdp_spiel.openspiel.load_game import GameLike, game_string, load_game
+from tmdp_spiel.openspiel.games import GameLike, game_string, load_game
 from tmdp_spiel.openspiel.opponents.fixed import check_player
 from tmdp_spiel.openspiel.policy_tables import TablePolicy, policy_table
 from tmdp_spiel.planning.cfr import CFRSolver
@@ -41,7 +41,7 @@ _CHECK_EVERY = 10  # iterations
 _CHECKPOINT_SECONDS = 120.0
 
 
-class ExactEnumeration(registry.Enumeration):
+class ExactEnumeration(games.Enumeration):
     """The enumeration of a game with an exact sequence form.
 
     Small instances are enumerated by their histories, as other games are, unless this would give other states.
@@ -131,7 +131,7 @@ def exact_form(game: GameLike) -> SequenceForm:
         game: anything that load_game takes.
     """
     game = load_game(game)
-    form = registry.enumeration_of(game).sequence_form(game)
+    form = games.enumeration_of(game).sequence_form(game)
     if form is None:
         raise ValueError(
             f"{game} has no exact sequence form. Use ts.exploit, which enumerates small games and certifies bounds for "
@@ -151,8 +151,7 @@ def exact_exploitability(game: GameLike, agent: Any, **options: Any) -> Exploita
     Returns:
         Both values, both best responses and `exploitability`, in the game's utility units.
 
-    >>> import tmdp_spiel as ts
-    >>> found = ts.exact_exploitability("liars_dice(numdice=1,dice_sides=3)", "uniform")
+    >>> found = exact_exploitability("liars_dice(numdice=1,dice_sides=3)", "uniform")
     >>> found.best_responses[0] > found.values[0]
     True
     """
@@ -217,7 +216,7 @@ def solve(
             progress=progress,
         )
         tables = [solver.average_policy(player) for player in (0, 1)]
-        table_files.write_tables(result, form, tables, iterations=solver.iteration, variant=variant)
+        policy_tables.write_tables(result, form, tables, iterations=solver.iteration, variant=variant)
         checkpoint.unlink(missing_ok=True)
     return _kept_policy(game, form, result)
 
@@ -253,7 +252,7 @@ def run_solver(
 
 
 def _numbering(form: SequenceForm) -> str:
-    return f"{form.trees[0].game_string} {table_files.numbering(form.trees[0])}"
+    return f"{form.trees[0].game_string} {policy_tables.numbering(form.trees[0])}"
 
 
 def _measured_policy(game: pyspiel.Game, form: SequenceForm, tables: list[np.ndarray]) -> TablePolicy:
@@ -266,7 +265,7 @@ def _measured_policy(game: pyspiel.Game, form: SequenceForm, tables: list[np.nda
 
 
 def _kept_policy(game: pyspiel.Game, form: SequenceForm, file: pathlib.Path) -> TablePolicy:
-    tables, facts = table_files.read_tables(file, form)
+    tables, facts = policy_tables.read_tables(file, form)
     policy = TablePolicy(game, form, dict(enumerate(tables)), facts)
     policy.exploitability, policy.iterations = facts["exploitability"], facts["iterations"]
     return policy

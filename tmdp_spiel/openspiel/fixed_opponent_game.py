@@ -15,7 +15,7 @@ import numpy as np
 import pyspiel
 
 from tmdp_spiel.openspiel.build import check_supported
-from tmdp_spiel.openspiel.load_game import GameLike, load_game
+from tmdp_spiel.openspiel.games import GameLike, load_game
 from tmdp_spiel.openspiel.opponents.fixed import FixedOpponents, check_player
 
 _SHORT_NAME = "python_fixed_opponent"

@@ -7,7 +7,7 @@ import math
 import pyspiel
 
 from tmdp_spiel.openspiel.build import check_readable
-from tmdp_spiel.openspiel.load_game import GameLike, game_string, load_game
+from tmdp_spiel.openspiel.games import GameLike, game_string, load_game
 from tmdp_spiel.openspiel.opponents.fixed import check_player
 from tmdp_spiel.trees.lazy_tree import DEFAULT_MAX_STATES, LazyTree
 

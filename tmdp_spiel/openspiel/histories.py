@@ -9,8 +9,8 @@ import numpy as np
 import pyspiel
 
 from tmdp_spiel.openspiel.build import DEFAULT_MAX_NODES, GameTooLargeError, build_infostate_tree, check_supported
+from tmdp_spiel.openspiel.games import game_string, game_title, load_game
 from tmdp_spiel.openspiel.infostates import InfostateLocator
-from tmdp_spiel.openspiel.load_game import game_string, game_title, load_game
 from tmdp_spiel.openspiel.opponents.fixed import state_key
 from tmdp_spiel.trees.history_tree import CHANCE, END, OTHER, OWN, HistoryTree, arranged
 from tmdp_spiel.trees.infostate_tree import InfostateTree

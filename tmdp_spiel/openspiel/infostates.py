@@ -10,7 +10,7 @@ import warnings
 
 import pyspiel
 
-from tmdp_spiel.openspiel.load_game import game_string
+from tmdp_spiel.openspiel.games import game_string
 from tmdp_spiel.openspiel.opponents.fixed import state_key
 from tmdp_spiel.trees.infostate_tree import HISTORY_MARK, InfostateTree, string_with_actions
 

@@ -10,13 +10,12 @@ from numpy.typing import ArrayLike
 from open_spiel.python import policy as policy_lib
 
 from tmdp_spiel.openspiel.build import DEFAULT_MAX_NODES
+from tmdp_spiel.openspiel.games import GameLike, enumeration_of, load_game
 from tmdp_spiel.openspiel.histories import one_history_per_infostate
 from tmdp_spiel.openspiel.infostates import InfostateLocator
-from tmdp_spiel.openspiel.load_game import GameLike, load_game
 from tmdp_spiel.openspiel.opponents.fixed import FixedOpponents
 from tmdp_spiel.openspiel.policy_files import PartialPolicy, plan_table
 from tmdp_spiel.openspiel.policy_tables import TablePolicy, policy_table
-from tmdp_spiel.openspiel.registry import enumeration_of
 from tmdp_spiel.trees.infostate_tree import InfostateTree
 from tmdp_spiel.trees.lazy_tree import LazyTree
 from tmdp_spiel.trees.sequence_form import SequenceForm
@@ -120,7 +119,7 @@ def policy_to_plan(
         return policy_table(form, tree.player, policy)
     # Seen from any other player, the tree's player is an opponent like the others.
     reader = FixedOpponents(loaded, -1, dict.fromkeys(range(loaded.num_players()), policy))
-    plan = np.empty(tree.num_sequences)
+    plan = np.ones(tree.sequence_end)
     for number, state in enumerate(one_history_per_infostate(tree, loaded, max_nodes=max_nodes)):
         first, end = tree.first_sequence[number], tree.first_sequence[number + 1]
         plan[first:end] = [probability for _, probability in reader.distribution(state)]

@@ -21,8 +21,8 @@ from numpy.typing import ArrayLike
 from open_spiel.python import policy as policy_lib
 
 from tmdp_spiel.core import storage
+from tmdp_spiel.openspiel.games import GAME_STRINGS, GameLike, load_game
 from tmdp_spiel.openspiel.infostates import HISTORY_MARK, history_string
-from tmdp_spiel.openspiel.load_game import GAME_STRINGS, GameLike, load_game
 from tmdp_spiel.openspiel.opponents.fixed import state_key
 from tmdp_spiel.trees.infostate_tree import InfostateTree
 

@@ -20,18 +20,54 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pyspiel
-from open_spiel.python import rl_agent_policy, rl_environment
-from open_spiel.python.algorithms import external_sampling_mccfr, outcome_sampling_mccfr
+from open_spiel.python import rl_agent, rl_agent_policy, rl_environment
+from open_spiel.python.algorithms import external_sampling_mccfr, outcome_sampling_mccfr, tabular_qlearner
 
 from tmdp_spiel.core import validation
 from tmdp_spiel.evaluation.loop import GracefulInterrupt, chunks, progress_bar
 from tmdp_spiel.evaluation.run import Trace, log_spaced
 from tmdp_spiel.openspiel.build import build_tree
 from tmdp_spiel.openspiel.fixed_opponent_game import fixed_opponent_game
+from tmdp_spiel.openspiel.games import GameLike, load_game
 from tmdp_spiel.openspiel.histories import one_history_per_infostate
-from tmdp_spiel.openspiel.load_game import GameLike, load_game
-from tmdp_spiel.openspiel.rl_agents import AGENTS, IN_TORCH, new_agent
 from tmdp_spiel.trees.tree_mdp import TreeMDP
+
+# As its examples/rl_response.py sets it, but for the optimizer.
+_DQN = {
+    "hidden_layers_sizes": [64, 64, 64],
+    "replay_buffer_capacity": 100_000,
+    "batch_size": 32,
+    "discount_factor": 0.99,
+    "epsilon_start": 0.5,
+    "epsilon_end": 0.1,
+}
+IN_TORCH = {
+    "OpenSpielDQN": {**_DQN, "optimizer_str": "sgd", "learning_rate": 0.01},
+    "OpenSpielDQNAdam": {**_DQN, "optimizer_str": "adam", "learning_rate": 0.001},
+}
+AGENTS = {**IN_TORCH, "OpenSpielQLearner": {}}
+
+
+def new_agent(
+    name: str, player: int, environment: rl_environment.Environment, seed: int, hyper_parameters: dict
+) -> rl_agent.AbstractAgent:
+    """One of AGENTS, untrained; the tabular one always uses numpy's global generator and ignores the seed."""
+    actions = environment.game.num_distinct_actions()
+    if name not in IN_TORCH:
+        return tabular_qlearner.QLearner(player, actions, **hyper_parameters)
+    inputs = environment.observation_spec()["info_state"][0]
+    return dqn_in_torch().DQN(player, inputs, actions, seed=seed, **hyper_parameters)
+
+
+def dqn_in_torch() -> typing.Any:
+    """OpenSpiel's module of DQN, on one thread."""
+    try:
+        import torch
+        from open_spiel.python.pytorch import dqn
+    except ImportError as error:
+        raise ValueError(f"DQN needs torch ({error}): pip install 'tmdp-spiel[torch]', or give --algorithms") from None
+    torch.set_num_threads(1)
+    return dqn
 
 
 @dataclasses.dataclass
@@ -199,7 +235,7 @@ def _iterating(solver: Solver) -> typing.Any:
 def _plan(solver: Solver, problem: Problem) -> np.ndarray:
     """The solver's policy, as one probability per sequence; uniform at states that it has not visited."""
     tree, policy = problem.mdp.tree, solver.policy()
-    plan = np.empty(tree.num_sequences)
+    plan = np.ones(tree.sequence_end)
     for number, state in enumerate(problem.states):
         legal = tree.legal_actions(number)
         given = policy(state)

@@ -20,7 +20,7 @@ from open_spiel.python import policy as policy_lib
 
 from tmdp_spiel.core import validation
 from tmdp_spiel.openspiel.build import GameTooLargeError, check_supported
-from tmdp_spiel.openspiel.load_game import game_title, load_game
+from tmdp_spiel.openspiel.games import game_title, load_game
 from tmdp_spiel.openspiel.opponents.fixed import FixedOpponents, check_player, state_key
 
 MAX_WORLDS = 1_000_000

@@ -4,6 +4,7 @@ import pytest
 import tmdp_spiel as ts
 from reference import brute_force
 from reference.empirical_model import Episodes, best_values, play
+from tmdp_spiel.trees.random_tree import random_tree_mdp
 
 
 def written_out_bounds(tree, reference, variant, c, delta):
@@ -51,7 +52,7 @@ def test_bounds_are_those_of_a_whole_pass(variant, mdp_of):
 
 @pytest.mark.parametrize("variant", ["strong_euler", "euler", "ucbvi_bf"])
 def test_the_bonus_of_the_analysis_is_optimistic(variant):
-    mdp = ts.random_tree_mdp(np.random.default_rng(4), max_states=10, first_states=2)
+    mdp = random_tree_mdp(np.random.default_rng(4), max_states=10, first_states=2)
     truth = best_values(mdp)[:-1]
     for seed in range(20):
         learner = ts.StrongEuler(mdp.tree, variant=variant, c=1.0, seed=seed)

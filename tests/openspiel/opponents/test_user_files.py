@@ -10,6 +10,7 @@ import pyspiel
 import pytest
 
 import tmdp_spiel as ts
+from reference import commands
 from tmdp_spiel.openspiel.opponents import user_files
 from tmdp_spiel.openspiel.opponents.resolve import resolve_opponent
 
@@ -74,8 +75,7 @@ def test_errors_in_the_users_file_are_said(text, said, tmp_path):
     with pytest.raises(ValueError, match=said):
         bot_of(path)
     if "import" in text:
-        command = [sys.executable, "-m", "experiments.exploit", "--game=kuhn_poker", f"--opponent={path}:Bot"]
-        done = subprocess.run(command, capture_output=True, text=True)
+        done = commands.run(commands.EXPLOIT, "--game=kuhn_poker", f"--opponent={path}:Bot")
         assert done.returncode == 1 and done.stderr.startswith("error: the opponent") and said in done.stderr
 
 

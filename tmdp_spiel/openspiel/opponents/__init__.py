@@ -1,10 +1,10 @@
 """Opponents: converts whatever a user passes to a policy or bot for each player, and plays episodes against them.
 
 resolve                             any opponent as a policy or bot for each player
-fixed, functions, agent_policies    known policies
+fixed, wrappers                     known policies; functions and agents as policies and bots
 bots, live, adapters/               bots, also of other libraries, programs and servers
 episode                             the one generator of episodes
-live_game, enumerated_game          episodes on a lazy tree, and on an enumerated one; with history_cache and record
+live_game, enumerated_game          episodes on a lazy tree, and on an enumerated one; with history_cache
 asked_game                          opponents that are queried at their states
 parallel                            many episodes at once
 seeding, repetition                 independent random numbers, and a test for them

@@ -9,7 +9,7 @@ import pyspiel
 
 from tmdp_spiel.openspiel.opponents.episode import Categorical
 from tmdp_spiel.openspiel.opponents.fixed import state_key
-from tmdp_spiel.openspiel.opponents.live import AnswersChangeError, LiveOpponents, OpponentError, TimeOverError
+from tmdp_spiel.openspiel.opponents.live import LiveOpponents, OpponentError, TimeOverError
 from tmdp_spiel.trees.lazy_tree import OUTSIDE
 
 MOST = 100_000
@@ -55,8 +55,6 @@ class HistoryCache:
         """None if it is a state of the player that is not in the tree, or if a player fails there."""
         try:
             return self._new_node(state, sequence)
-        except AnswersChangeError:
-            raise
         except (OpponentError, TimeOverError):
             return None
 

@@ -26,7 +26,7 @@ from tmdp_spiel.openspiel.opponents.digests import Digests, combined
 from tmdp_spiel.openspiel.opponents.repetition import ENOUGH_ANSWERS, Transcript, number_of_answers
 
 # The states of objects at the beginning and end of calls: they are the same objects, even if they have learned since.
-_SEEN: dict[tuple[int, ...], _Seen] = {}
+SEEN: dict[tuple[int, ...], _Seen] = {}
 
 
 @dataclasses.dataclass
@@ -104,17 +104,17 @@ def remember(source, state: dict[str, str]) -> None:
         known = _seen(source)
         if known is None:
             drop = functools.partial(_forget, key)
-            known = _SEEN[key] = _Seen([weakref.ref(each, drop) for each in _leaves(source)], [])
+            known = SEEN[key] = _Seen([weakref.ref(each, drop) for each in _leaves(source)], [])
         known.states.append(state)
 
 
 def _forget(key: tuple[int, ...], _) -> None:
-    _SEEN.pop(key, None)
+    SEEN.pop(key, None)
 
 
 def _seen(source) -> _Seen | None:
     leaves = _leaves(source)
-    known = _SEEN.get(tuple(map(id, leaves)))
+    known = SEEN.get(tuple(map(id, leaves)))
     same = known is not None and all(one() is other for one, other in zip(known.objects, leaves))
     return known if same else None
 

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 import pyspiel
 from open_spiel.python import policy as policy_lib
 
-from tmdp_spiel.openspiel.load_game import game_string
+from tmdp_spiel.openspiel.games import game_string
 from tmdp_spiel.openspiel.opponents.bots import as_bot, bot_name, why_not_as_player
 from tmdp_spiel.openspiel.opponents.episode import Categorical
-from tmdp_spiel.openspiel.opponents.fixed import FixedOpponents, is_uniform, state_key, uniform
+from tmdp_spiel.openspiel.opponents.fixed import FixedOpponents, NotAPolicyError, is_uniform, state_key, uniform
 
 _MOST_REMEMBERED = 1_000_000
 
@@ -34,10 +34,6 @@ class TimeOverError(Exception):
     """The deadline passed before a player could be asked for its move."""
 
 
-class AnswersChangeError(OpponentError):
-    """A policy gave another answer when it was queried again, after its earlier answers were cached."""
-
-
 class LiveOpponents:
     """Plays the moves of the players other than `player`; if that is None, of those in the mapping `opponent`.
 
@@ -45,7 +41,7 @@ class LiveOpponents:
     OpenSpiel's forms, is queried once at every information state that is visited, and its answer is cached. At its
     first state it is queried twice. If the answers differ, as those of a search do, it is queried at every visit; with
     asked_every_time all policies are. If its answers are found to differ only at a later state, after others were
-    cached, an AnswersChangeError is raised. A bot needs only step(); restart_at (or else restart) and inform_action are
+    cached, a NotAPolicyError is raised. A bot needs only step(); restart_at (or else restart) and inform_action are
     called if it implements them. A bot may play several players. A bot in C++ that cannot play as its player is
     refused, unless check_players is False.
 
@@ -126,7 +122,7 @@ class LiveOpponents:
             with self.naming(other, state):
                 changes = self._policies.answers_differently(state, self._check_time)
             if changes and self._draws:
-                raise AnswersChangeError(
+                raise NotAPolicyError(
                     f"player {other} ({self._names[other]}) is a policy whose answers change from query to query: "
                     f"first seen after the moves {state.history()} of {game_string(self._game)}, when "
                     f"{len(self._draws):,} answers at other states had been cached. The episodes so far were not "

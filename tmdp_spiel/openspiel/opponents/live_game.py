@@ -20,18 +20,24 @@ import pyspiel
 
 from tmdp_spiel.algorithms.path_learner import PathLearner
 from tmdp_spiel.core import validation
+from tmdp_spiel.openspiel.games import GameLike, game_string, load_game
 from tmdp_spiel.openspiel.grow_tree import grow_tree
 from tmdp_spiel.openspiel.infostates import warn_imperfect_recall
-from tmdp_spiel.openspiel.load_game import GameLike, game_string, load_game
-from tmdp_spiel.openspiel.opponents.episode import DEFAULT_MAX_MOVES, Categorical, Episode, EpisodeTooLongError
+from tmdp_spiel.openspiel.opponents.episode import (
+    DEFAULT_MAX_MOVES,
+    Categorical,
+    Episode,
+    EpisodeTooLongError,
+    Recorder,
+)
 from tmdp_spiel.openspiel.opponents.fixed import check_player, state_key, uniform
 from tmdp_spiel.openspiel.opponents.history_cache import DRAWN, OWN, SEEN_ONCE, CachedHistory, HistoryCache
-from tmdp_spiel.openspiel.opponents.live import AnswersChangeError, LiveOpponents, OpponentError, TimeOverError
+from tmdp_spiel.openspiel.opponents.live import LiveOpponents, OpponentError, TimeOverError
 from tmdp_spiel.openspiel.opponents.parallel import ExecutorOpponents, generator_of, play_round
-from tmdp_spiel.openspiel.opponents.record import Recorder
 from tmdp_spiel.openspiel.opponents.seeding import CHANCE, derived_seed
 from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, InfostateTree
-from tmdp_spiel.trees.lazy_tree import OUTSIDE, ROOT, LazyTree
+from tmdp_spiel.trees.lazy_tree import OUTSIDE, LazyTree
+from tmdp_spiel.trees.traversal import ROOT
 
 _ON_ERROR = ("raise", "skip", "stop")
 
@@ -203,7 +209,7 @@ class LiveGame:
 
     def _note_failure(self, error: OpponentError) -> None:
         """Counts an episode in which an opponent failed, or raises the error."""
-        if self.on_error == "raise" or isinstance(error, AnswersChangeError):
+        if self.on_error == "raise":
             raise error
         self.failures += 1
         self.first_error = self.first_error or error
@@ -238,7 +244,7 @@ class LiveGame:
 
         If an opponent fails, the error says who, where and how, unless on_error is set. The episode is not counted (in
         rounds, the whole round is not), and the learner, which has learned from the earlier episodes, can continue. If
-        a policy's answers turn out to change after some were cached, an AnswersChangeError is raised, because the
+        a policy's answers turn out to change after some were cached, a NotAPolicyError is raised, because the
         learner has not learned about a single policy.
         """
         if learner.tree is not self.tree:
@@ -265,10 +271,6 @@ class LiveGame:
                 choose, known = learner.action_selector(draw), tree.num_states
             self._teach(learner, ended_on, utility, left, known_before)
         return number
-
-    def _sequence_in_tree(self, sequence: int) -> int:
-        """The number in the tree of a sequence of the view."""
-        return sequence
 
     def _teach(self, learner: PathLearner, ended_on: int, utility: float | None, left: bool, known: int) -> None:
         """Lets the learner, and the observer if there is one, learn from an episode; known: the states at its begin."""
@@ -406,7 +408,7 @@ class LiveGame:
         utilities = [lowest if utility is None else utility for _, _, utility, _ in ended]
         if recorder is not None:
             for (sequence, _, _, history), utility in zip(ended, utilities):
-                recorder.add(self._sequence_in_tree(sequence), utility, history)
+                recorder.add(sequence, utility, history)
         return np.array([self.tree.to_return(utility) for utility in utilities])
 
     def _measured_episode(self, choose: Callable[[int], int], known: int, with_history: bool) -> tuple:

@@ -17,7 +17,7 @@ from open_spiel.python import policy as policy_lib
 from open_spiel.python.bots import policy as policy_bot
 
 from tmdp_spiel.openspiel.equilibrium import DEFAULT_ITERATIONS, equilibrium
-from tmdp_spiel.openspiel.load_game import game_string, game_title, load_game
+from tmdp_spiel.openspiel.games import game_string, game_title, load_game
 from tmdp_spiel.openspiel.opponents.adapters import ACPCBot, HTTPBot, ProcessBot
 from tmdp_spiel.openspiel.opponents.adapters.networks import (
     NetworkBot,
@@ -27,12 +27,19 @@ from tmdp_spiel.openspiel.opponents.adapters.networks import (
     is_network_file,
 )
 from tmdp_spiel.openspiel.opponents.adapters.rlcard import is_rlcard_agent, rlcard_player
-from tmdp_spiel.openspiel.opponents.agent_policies import agent_policy, agent_title, is_agent
 from tmdp_spiel.openspiel.opponents.bots import as_bot, bot_name, first_decision, said_player, why_not_as_player
 from tmdp_spiel.openspiel.opponents.fixed import check_player
-from tmdp_spiel.openspiel.opponents.functions import CallablePolicy, PolicyPlayer, SteppingFunction, as_probabilities
 from tmdp_spiel.openspiel.opponents.seeding import BOTS, derived_seed, has_hidden_state, reseed
 from tmdp_spiel.openspiel.opponents.user_files import load_file
+from tmdp_spiel.openspiel.opponents.wrappers import (
+    CallablePolicy,
+    PolicyPlayer,
+    SteppingFunction,
+    agent_policy,
+    agent_title,
+    as_probabilities,
+    is_agent,
+)
 from tmdp_spiel.openspiel.policy_files import read_policy, table_policy
 
 NAMES = ("uniform", "cfr+", "mcts", "ismcts")

@@ -14,7 +14,7 @@ import time
 
 import pyspiel
 
-from tmdp_spiel.openspiel.load_game import game_string
+from tmdp_spiel.openspiel.games import game_string
 from tmdp_spiel.openspiel.opponents.adapters.questions import AnswerError, ProcessBot, _Connection, _Process
 
 _VERSION = "VERSION:2"

@@ -19,7 +19,7 @@ import numpy as np
 import pyspiel
 from open_spiel.python import policy as policy_lib
 
-from tmdp_spiel.openspiel.load_game import game_title
+from tmdp_spiel.openspiel.games import game_title
 from tmdp_spiel.openspiel.opponents.bots import bot_name, first_decision
 
 OUTPUTS = ("logits", "probabilities", "values", "actions")

@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from tmdp_spiel.openspiel.load_game import game_string
+from tmdp_spiel.openspiel.games import game_string
 from tmdp_spiel.openspiel.opponents.seeding import fresh_entropy
 
 DEFAULT_TIMEOUT = 30.0

@@ -1,1 +1,0 @@
-"""Learners as OpenSpiel bots and agents."""
