@@ -123,7 +123,8 @@ def _executor(processes: int, scheduler: str | None):
         with _connect(scheduler) as client:
             yield client.get_executor(pure=False)
         return
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["experiments.sweep.run"])
     with concurrent.futures.ProcessPoolExecutor(processes, mp_context=context, initializer=_start_worker) as pool:
         try:
             yield pool
