@@ -51,7 +51,6 @@ setup(
         "Intended Audience :: Developers",
         "Operating System :: POSIX",
         "Programming Language :: Python :: 3",
-        "Programming Language :: Python :: 3.10",
         "Programming Language :: Python :: 3.11",
         "Programming Language :: Python :: 3.12",
         "Programming Language :: Python :: 3.13",
@@ -60,7 +59,7 @@ setup(
         "Typing :: Typed",
     ],
     project_urls={"OpenSpiel": "https://github.com/google-deepmind/open_spiel"},
-    python_requires=">=3.10",
+    python_requires=">=3.11",
     packages=[
         *find_packages(include=["tmdp_spiel", "tmdp_spiel.*"]),
         "tmdp_spiel.games",
@@ -91,6 +90,7 @@ setup(
         "matplotlib>=3.8",
         "tqdm>=4.60",
         "platformdirs>=4.0",
+        "filelock>=4.0",  # earlier ones empty the file that names the process
     ],
     extras_require={
         "cluster": ["distributed>=2024.1"],

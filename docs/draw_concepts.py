@@ -25,7 +25,7 @@ def positions(tree: ts.InfostateTree) -> tuple[dict[int, tuple[float, float]], d
     """Where states and sequences are drawn: a column a card, a second state below the pass that leads to it."""
     states, sequences = {}, {}
     for state in range(tree.num_states):
-        first = tree.parent[state] == tree.num_sequences
+        first = tree.parent[state] == tree.root
         if first:
             x, y, spread, height = COLUMN * state, TOP, 1.15, MIDDLE
         else:
@@ -38,7 +38,7 @@ def positions(tree: ts.InfostateTree) -> tuple[dict[int, tuple[float, float]], d
 
 def played_sequences(tree: ts.InfostateTree, plan) -> set[int]:
     """The sequences that a plan plays: its action at every state that it reaches itself."""
-    played = {tree.num_sequences}
+    played = {tree.root}
     for state in range(tree.num_states):
         if tree.parent[state] in played:
             played.add(int(tree.first_sequence[state] + plan[state]))
@@ -157,7 +157,7 @@ def draw(mdp: ts.TreeMDP, plan, path: pathlib.Path) -> None:
     figure, panel = plt.subplots(figsize=(14, 8), layout="none")
     root = (COLUMN, ROOT_HEIGHT)
     for state, at in states.items():
-        first = tree.parent[state] == tree.num_sequences
+        first = tree.parent[state] == tree.root
         draw_edge(panel, root if first else sequences[tree.parent[state]], at, False, dashed=True)
         for action, j in enumerate(range(tree.first_sequence[state], tree.first_sequence[state + 1])):
             x, y = sequences[j]

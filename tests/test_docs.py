@@ -196,9 +196,9 @@ def draw_concepts():
 def test_the_drawing_marks_what_the_plan_plays(draw_concepts, mdp_of):
     tree = mdp_of("kuhn", 0).tree
     pass_then_bet = [0, 0, 0, 1, 1, 1]
-    assert draw_concepts.played_sequences(tree, pass_then_bet) == {tree.num_sequences, 0, 2, 4, 7, 9, 11}
+    assert draw_concepts.played_sequences(tree, pass_then_bet) == {tree.root, 1, 3, 5, 8, 10, 12}
     always_bet = [1, 1, 1, 1, 1, 1]
-    assert draw_concepts.played_sequences(tree, always_bet) == {tree.num_sequences, 1, 3, 5}
+    assert draw_concepts.played_sequences(tree, always_bet) == {tree.root, 2, 4, 6}
 
 
 def test_the_picture_of_the_concepts_is_drawn(draw_concepts, tmp_path):

@@ -102,9 +102,9 @@ def measure(cost: Cost, seconds: float) -> Measured:
 def _plain_pass(mdp: ts.TreeMDP) -> Measured:
     """The best plan and the max-UCB plan by full passes. All counts differ, so no time is spent on ties."""
     tree, rng = mdp.tree, np.random.default_rng(0)
-    plays = rng.integers(1, 1000, tree.num_sequences, np.int32)
-    totals = plays * rng.random(tree.num_sequences)
-    work = full_pass.new_workspace(tree.num_states, tree.num_sequences)
+    plays = rng.integers(1, 1000, tree.sequence_end, np.int32)
+    totals = plays * rng.random(tree.sequence_end)
+    work = full_pass.new_workspace(tree.num_states, tree.sequence_end)
     forced, plan = np.full(tree.num_states, -1, PLAN_DTYPE), np.zeros(tree.num_states, PLAN_DTYPE)
     reached, times = np.empty(tree.num_states, np.int32), []
     number = max(1, 1_000_000 // tree.num_sequences)

@@ -85,7 +85,7 @@ class Setting:
     def exact(self, act) -> float:
         """What `act`, a function from a state to an action, wins; it is called only at states that it reaches."""
         tree = self.known.tree
-        plan, taken = np.zeros(tree.num_states, PLAN_DTYPE), np.zeros(tree.num_sequences + 1, bool)
+        plan, taken = np.zeros(tree.num_states, PLAN_DTYPE), np.zeros(tree.sequence_end, bool)
         taken[tree.root] = True
         for number in range(tree.num_states):
             if taken[tree.parent[number]]:

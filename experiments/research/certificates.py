@@ -88,7 +88,7 @@ def sequences_claims(mdp: ts.TreeMDP, seed: int, episodes: int, delta: float) ->
     for _ in range(20):
         learner.play(mdp, values, rng, max(episodes // 20, 1))
         model = learner._model
-        upper = upper_values(mdp.tree, model.visits, model.returns, model.squares, delta)[-1]
+        upper = upper_values(mdp.tree, model.visits, model.returns, model.squares, delta)[mdp.tree.root]
         yield Claim(-np.inf, learner.estimate(), upper, np.inf, best)
 
 

@@ -9,14 +9,14 @@ from tmdp_spiel.trees.random_tree import random_tree_mdp
 def arms(number: int, gap: float) -> ts.TreeMDP:
     """One state; the first of its actions wins with probability 0.5 + gap / 2, the others with 0.5 - gap / 2."""
     tree = ts.InfostateTree(
-        first_sequence=[0, number],
-        first_child=[1] * (number + 1),
-        parent=[number],
-        action=range(number),
-        can_end=[True] * number,
+        first_sequence=[1, number + 1],
+        first_child=[0] + [1] * (number + 1),
+        parent=[0],
+        action=[0, *range(number)],
+        can_end=[False] + [True] * number,
     )
     chances = np.array([0.5 + gap / 2] + [0.5 - gap / 2] * (number - 1))
-    first_outcome = [*range(0, 2 * number + 1, 2), 2 * number]
+    first_outcome = [0, *range(0, 2 * number + 1, 2)]
     return ts.TreeMDP(tree, [1.0], first_outcome, [0.0, 1.0] * number, np.stack([1 - chances, chances], 1).ravel())
 
 

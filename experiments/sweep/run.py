@@ -82,7 +82,7 @@ def remaining_width(learner: ts.Learner) -> float | None:
     if hasattr(learner, "width"):
         return float(learner.width)
     if hasattr(learner, "upper") and hasattr(learner, "lower"):
-        return float(learner.upper[-1] - learner.lower[-1])
+        return float(learner.upper[learner.tree.root] - learner.lower[learner.tree.root])
     return None
 
 

@@ -41,6 +41,7 @@ from tmdp_spiel.games.phantom.abrupt_patterns import (
 from tmdp_spiel.games.phantom.classical import Pairs, final_pairs, order_rank
 from tmdp_spiel.games.phantom.enumeration import TRY_BITS, PlayerStates
 from tmdp_spiel.games.phantom.rules import POPCOUNT, Rules
+from tmdp_spiel.trees.traversal import ROOT
 
 # What a thread works with: the rows of bumps, by their number, and the sums over chains and orders.
 WorkSpace = collections.namedtuple("WorkSpace", ["buffers", "sums"])
@@ -66,7 +67,7 @@ class AbruptGradient:
 
     def _code(self, rules: Rules, player: int, states: PlayerStates) -> np.ndarray:
         """int32[J + 1, 2]: the entries of the histories after a stone and after a bump; -1 if no game ends so."""
-        codes = np.full((states.num_sequences + 1, 2), -1, np.int32)
+        codes = np.full((states.sequence_end, 2), -1, np.int32)
         _codes(
             self._classes[player],
             rules.num_cells,
@@ -77,7 +78,7 @@ class AbruptGradient:
             states.bumps,
             codes,
         )
-        codes[-1, 0] = self._classes[player].first[0, 0]
+        codes[ROOT, 0] = self._classes[player].first[0, 0]
         return codes
 
     def __call__(self, player: int, reach: np.ndarray, payoff: np.ndarray, out: np.ndarray) -> None:

@@ -30,6 +30,7 @@ import numpy as np
 
 from tmdp_spiel.games.phantom.enumeration import TRY_BITS, PlayerStates
 from tmdp_spiel.games.phantom.rules import DRAW, POPCOUNT, WIN_0, Rules
+from tmdp_spiel.trees.traversal import ROOT
 
 # The classes of one player, by the number of stones: where the class begins (-1: no game ends so), the number of
 # values of a bump, and the number of codes of bumps. rank is the place of a mask among those of the same size.
@@ -73,7 +74,7 @@ class ClassicalGradient:
         self._cells = rules.num_cells
 
     def _code(self, rules: Rules, player: int, states: PlayerStates) -> np.ndarray:
-        codes = np.empty(states.num_sequences + 1, np.int32)
+        codes = np.empty(states.sequence_end, np.int32)
         classes = self._classes[player]
         _codes(
             classes,
@@ -86,7 +87,7 @@ class ClassicalGradient:
             states.bumps,
             codes,
         )
-        codes[-1] = classes.first[0]
+        codes[ROOT] = classes.first[0]
         return codes
 
     def __call__(self, player: int, reach: np.ndarray, payoff: np.ndarray, out: np.ndarray) -> None:

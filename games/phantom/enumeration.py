@@ -42,7 +42,7 @@ class PlayerStates:
         return len(self.parent)
 
     @property
-    def num_sequences(self) -> int:
+    def sequence_end(self) -> int:
         return len(self.action)
 
 
@@ -74,15 +74,14 @@ def enumerate_states(rules: Rules, player: int) -> PlayerStates:
 def _level_order(levels: list, counts: list, actions: list) -> PlayerStates:
     tries, own, bumps = (np.concatenate([level[i] for level in levels] or [np.empty(0)]) for i in range(3))
     num_actions, children = (np.concatenate([level[i] for level in counts]) for i in range(2))
-    first_sequence = np.zeros(len(tries) + 1, np.int32)
-    np.cumsum(num_actions, out=first_sequence[1:])
-    first_child = np.ones(len(children) + 1, np.int32)  # the root has one child, state 0
+    first_sequence = np.ones(len(tries) + 1, np.int32)
+    first_sequence[1:] += np.cumsum(num_actions, dtype=np.int32)
+    children = np.append(np.int8(1), children)  # of the root: state 0
+    first_child = np.zeros(len(children) + 1, np.int32)
     np.cumsum(children, out=first_child[1:])
-    first_child[1:] += 1
-    parent = np.empty(len(tries), np.int32)
-    parent[0] = len(children)
-    parent[1:] = np.repeat(np.arange(len(children), dtype=np.int32), children)
-    return PlayerStates(first_sequence, first_child, parent, np.concatenate(actions), tries, own, bumps)
+    parent = np.repeat(np.arange(len(children), dtype=np.int32), children)
+    action = np.concatenate([np.zeros(1, np.int16), *actions])
+    return PlayerStates(first_sequence, first_child, parent, action, tries, own, bumps)
 
 
 @numba.njit(cache=True)

@@ -26,7 +26,7 @@ from tmdp_spiel.trees.infostate_tree import InfostateTree
 from tmdp_spiel.trees.restriction import restrict_tree
 from tmdp_spiel.trees.sequence_form import SequenceForm
 
-_CACHE_FORMAT = 1  # a new number leaves old files unread
+_CACHE_FORMAT = 2  # a new number leaves old files unread
 _WORTH_A_FILE = 1_000_000  # states
 _SEQUENCES = {False: 12_500_000, True: 49_600_000}  # at most, of both players on nine cells, if abrupt or not
 _BYTES = 95  # a sequence, at the peak of both best responses
@@ -48,8 +48,8 @@ class PhantomForm(SequenceForm):
         super().__init__((self._tree(0), self._tree(1)), PAYOFFS)
 
     def _possible_endings(self, player: int) -> np.ndarray:
-        ones = np.ones(self.states[1 - player].num_sequences + 1)
-        out = np.empty(self.states[player].num_sequences + 1)
+        ones = np.ones(self.states[1 - player].sequence_end)
+        out = np.empty(self.states[player].sequence_end)
         endings = np.zeros(len(out), np.uint8)
         for kind, payoff in enumerate(np.eye(PAYOFFS.shape[1])):
             self._multiply(player, ones, payoff, out)
@@ -63,16 +63,15 @@ class PhantomForm(SequenceForm):
             first_child=states.first_child,
             parent=states.parent,
             action=states.action,
-            can_end=endings[:-1] > 0,
+            can_end=endings > 0,
             player=player,
             min_utility=-1.0,
             max_utility=1.0,
-            root_can_end=endings[-1] > 0,
             num_terminals=int(np.bitwise_count(endings).sum()),
             names=names.PhantomNames(self.rules, player, states),
             game_string=self.rules.game_string,
-            least_return=functools.partial(_extreme_returns, endings[:-1], _RETURNS[player], min, 1.0),
-            most_return=functools.partial(_extreme_returns, endings[:-1], _RETURNS[player], max, 0.0),
+            least_return=functools.partial(_extreme_returns, endings, _RETURNS[player], min, 1.0),
+            most_return=functools.partial(_extreme_returns, endings, _RETURNS[player], max, 0.0),
         )
 
     def _gradient(self, player: int, reach: np.ndarray, payoff: np.ndarray, out: np.ndarray) -> None:

@@ -13,6 +13,7 @@ from tmdp_spiel.games.phantom.enumeration import PlayerStates
 from tmdp_spiel.games.phantom.rules import DRAW, PAYOFFS, WIN_0, Rules
 from tmdp_spiel.trees.restriction import Restriction
 from tmdp_spiel.trees.sequence_form import SequenceForm
+from tmdp_spiel.trees.traversal import ROOT
 
 MOST_ENDINGS = 60_000_000  # nine bytes each
 
@@ -82,7 +83,7 @@ def _walk(player_0, player_1, abrupt, cells, most, first, second, kind):
     full = (1 << cells) - 1
     # Per depth: the mover, the states, last sequences and stones of both players, and the next sequence to try.
     frames = np.zeros((2 * cells + 2, 8), np.int64)
-    _put(frames[0], 0, 0, 0, len(actions_0), len(actions_1), 0, 0, firsts_0[0])
+    _put(frames[0], 0, 0, 0, ROOT, ROOT, 0, 0, firsts_0[0])
     depth, number = 0, 0
     while depth >= 0:
         mover, state_0, state_1, last_0, last_1, stones_0, stones_1, j = _read(frames[depth])

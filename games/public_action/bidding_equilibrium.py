@@ -26,8 +26,8 @@ def optimal_bids(game: OshiZumo) -> tuple[float, np.ndarray]:
         values[position], bids[position, :own] = solve_matrix_game(matrix)
     first, state_of = game.trees[0].first_sequence, np.arange(len(game.position_of))
     state = np.repeat(state_of, np.diff(first))
-    table = bids[game.position_of[state], np.arange(len(state)) - first[state]]
-    return float(values[game.position_of[0]]), table
+    table = bids[game.position_of[state], np.arange(1, len(state) + 1) - first[state]]
+    return float(values[game.position_of[0]]), np.append(1.0, table)
 
 
 def _matrix(positions: Positions, position: int, values: np.ndarray) -> np.ndarray:

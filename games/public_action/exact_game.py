@@ -32,8 +32,8 @@ class ExactGame(SequenceForm):
 
     def _count_terminals(self, player: int) -> int:
         """Pairs of a player's last sequence and a possible return after it: where a gradient of ones is positive."""
-        ones = np.ones(self.trees[1 - player].num_sequences + 1)
-        out = np.empty(self.trees[player].num_sequences + 1)
+        ones = np.ones(self.trees[1 - player].sequence_end)
+        out = np.empty(self.trees[player].sequence_end)
         kinds = np.eye(self.payoffs.shape[1])  # each pays something else
         return sum(int(np.count_nonzero(self.gradient(player, ones, kind, out) > 0)) for kind in kinds)
 

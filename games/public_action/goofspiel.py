@@ -82,7 +82,6 @@ class Goofspiel(ExactGame):
         of_sign = payoff if player == 0 else payoff[::-1]  # by the own result: lost, draw, won
         first_sequence = self.places.level_sequence[-2]
         out[:first_sequence] = 0.0
-        out[-1] = 0.0
         _endings(
             self._pairs,
             self.skeleton[-1].results,
@@ -176,7 +175,7 @@ class GoofspielNames:
     def _follow(self, bids: list[int], cards: list[int], winners: list[int]) -> int | None:
         game, tree = self._game, self._game.trees[self._player]
         result_of = {self._player: WON, 1 - self._player: LOST, _TIE_MARK: TIED}
-        children = range(int(tree.first_child[0]))
+        children = range(int(tree.first_child[tree.root + 1]))
         for level in range(len(cards)):
             wanted = [bids[:level], [result_of[w] for w in winners[:level]], cards[: level + 1]]
             for child in children:
@@ -214,17 +213,17 @@ def _tree_arrays(num_cards: int, num_first: int, choices: np.ndarray, skeleton: 
     sizes = [len(here.hand) * int(number) for here, number in zip(skeleton, orders)]
     per_state = [num_cards - level for level in range(len(skeleton))]
     level_start = np.concatenate([[0], np.cumsum(sizes)])
-    level_sequence = np.concatenate([[0], np.cumsum(np.multiply(sizes, per_state))])
+    level_sequence = 1 + np.concatenate([[0], np.cumsum(np.multiply(sizes, per_state))])  # after the root
     states, sequences = int(level_start[-1]), int(level_sequence[-1])
     places = Places(level_start, level_sequence, np.zeros(states, np.int32), np.zeros(states, np.int16))
     arrays: dict[str, Any] = dict(
         first_sequence=np.empty(states + 1, np.int32),
         first_child=np.full(sequences + 1, states, np.int32),
-        parent=np.full(states, sequences, np.int32),
-        action=np.empty(sequences, np.int16),
+        parent=np.zeros(states, np.int32),
+        action=np.zeros(sequences, np.int16),
         can_end=np.zeros(sequences, np.bool_),
     )
-    arrays["first_sequence"][-1] = sequences
+    arrays["first_sequence"][-1], arrays["first_child"][0] = sequences, 0
     arrays["can_end"][level_sequence[-2] :] = True
     places.order[:num_first] = np.arange(num_first)
     for level, here in enumerate(skeleton):

@@ -23,6 +23,7 @@ import numpy as np
 
 from tmdp_spiel.games.public_action.exact_game import ExactGame
 from tmdp_spiel.trees.infostate_tree import InfostateTree
+from tmdp_spiel.trees.traversal import ROOT
 
 MAX_BIDS = 24  # there are tables over all sets of bids
 _BLOCK = 1024  # public nodes that a thread takes at a time
@@ -72,7 +73,7 @@ class LiarsDice(ExactGame):
     def _gradient(self, player: int, reach: np.ndarray, payoff: np.ndarray, out: np.ndarray) -> None:
         won, lost = payoff[1 - player], payoff[player]
         own, other = self.public[player], self.public[1 - player]
-        out[-1] = 0.0
+        out[ROOT] = 0.0
         _endings(own, other, player, self.hands, self.numdice, reach, True, lost, won, out)
         _endings(other, own, 1 - player, self.hands, self.numdice, reach, False, won, lost, out)
 
@@ -233,18 +234,18 @@ def _fill_called(own, other, node_of_bids):
 
 def _player_tree(player: int, public: PublicTree, num_hands: int, names, game_string: str) -> InfostateTree:
     """A copy of the public tree for every hand, level by level."""
-    states, sequences = num_hands * len(public.bids), num_hands * len(public.action)
+    states, sequences = num_hands * len(public.bids), 1 + num_hands * len(public.action)
     first_sequence = np.empty(states + 1, np.int32)
     first_child = np.empty(sequences + 1, np.int32)
-    parent = np.empty(states, np.int32)
-    action = np.empty(sequences, np.int16)
+    parent = np.zeros(states, np.int32)
+    action = np.zeros(sequences, np.int16)
     _copy_for_hands(public, num_hands, first_sequence, first_child, parent, action)
     return InfostateTree(
         first_sequence=first_sequence,
         first_child=first_child,
         parent=parent,
         action=action,
-        can_end=np.ones(sequences, np.bool_),
+        can_end=np.arange(sequences) != ROOT,
         player=player,
         min_utility=-1.0,
         max_utility=1.0,
@@ -255,9 +256,8 @@ def _player_tree(player: int, public: PublicTree, num_hands: int, names, game_st
 
 @numba.njit(cache=True)
 def _copy_for_hands(public, num_hands, first_sequence, first_child, parent, action):
-    sequences = len(action)
-    s, j, child = 0, 0, num_hands * public.level_start[1]
-    parent[:child] = sequences
+    s, j, child = 0, ROOT + 1, num_hands * public.level_start[1]
+    first_child[ROOT] = 0
     for level in range(len(public.level_start) - 1):
         for _ in range(num_hands):
             for node in range(public.level_start[level], public.level_start[level + 1]):
@@ -311,9 +311,9 @@ def _endings(caller, bidder, calling, hands, numdice, reach, own_call, if_true, 
 
 @numba.njit(cache=True, inline="always")
 def _copies(level_sequence, level, num_hands):
-    """(base, size): public sequence j of this level, with hand h, is sequence base + j + h * size."""
+    """(base, size): public sequence j of this level, with hand h, is sequence base + j + h * size, after the root."""
     size = level_sequence[level + 1] - level_sequence[level]
-    return (num_hands - 1) * level_sequence[level], size
+    return 1 + (num_hands - 1) * level_sequence[level], size
 
 
 @numba.njit(cache=True)

@@ -19,6 +19,7 @@ import numpy as np
 
 from tmdp_spiel.games.public_action.exact_game import ExactGame
 from tmdp_spiel.trees.infostate_tree import InfostateTree
+from tmdp_spiel.trees.traversal import ROOT
 
 MAX_COINS = 40  # the tables over positions stay below 200 MB
 LOST, DRAWN, WON, CONTINUES = 0, 1, 2, 3
@@ -48,10 +49,10 @@ class OshiZumo(ExactGame):
         states, sequences = count_states(coins, min_bid, size)
         arrays: dict[str, Any] = dict(
             first_sequence=np.empty(states + 1, np.int32),
-            first_child=np.empty(sequences + 1, np.int32),
-            parent=np.empty(states, np.int32),
-            action=np.empty(sequences, np.int16),
-            can_end=np.zeros(sequences, np.bool_),
+            first_child=np.zeros(sequences + 2, np.int32),
+            parent=np.zeros(states, np.int32),
+            action=np.zeros(sequences + 1, np.int16),
+            can_end=np.zeros(sequences + 1, np.bool_),
         )
         self.position_of = np.empty(states, np.int16)
         self.mirror = np.empty(states, np.int32)
@@ -81,7 +82,7 @@ class OshiZumo(ExactGame):
 
     def _gradient(self, player: int, reach: np.ndarray, payoff: np.ndarray, out: np.ndarray) -> None:
         of_result = np.ascontiguousarray(payoff if player == 0 else payoff[::-1])
-        out[-1] = 0.0
+        out[ROOT] = 0.0
         _endings(
             self.positions, self.trees[player].first_sequence, self.position_of, self.mirror, of_result, reach, out
         )
@@ -102,7 +103,7 @@ class OshiZumo(ExactGame):
         """The bids of players 0 and 1, in turn, before a state of `player`."""
         tree = self.trees[player]
         bids: list[int] = []
-        while (j := int(tree.parent[state])) != tree.root:
+        while (j := int(tree.parent[state])) != ROOT:
             above = tree.state_of(j)
             position = self.position_of[above]
             row = self.positions.child[position, j - tree.first_sequence[above]]
@@ -233,8 +234,8 @@ def _positions(coins: int, min_bid: int, size: int, alesia: bool) -> Positions:
 @numba.njit(cache=True)
 def _build(positions, start, first_sequence, first_child, parent, action, can_end, position_of):
     """Level order: a bid of the player is followed by the states after the other's bids, from the lowest."""
-    parent[0], position_of[0] = len(action), start
-    found, j = 1, 0
+    position_of[0] = start
+    found, j = 1, ROOT + 1
     for s in range(len(parent)):
         first_sequence[s] = j
         p = position_of[s]

@@ -19,7 +19,7 @@ _PAYOFFS = ((1.0, 0.0, -1.0), (-1.0, 0.0, 1.0))  # of x and of o, where x wins, 
 
 
 class RBTForm(SequenceForm):
-    """The sequence form of RBT. Reaches and gradients have the root last; plans of `passes` do not include it."""
+    """The sequence form of RBT."""
 
     def __init__(self, trees: tuple[InfostateTree, InfostateTree], enumerated: Enumeration):
         super().__init__(trees, _PAYOFFS)
@@ -29,8 +29,7 @@ class RBTForm(SequenceForm):
         x_wins, drawn, o_wins = (float(value) for value in payoff)
         utilities = passes.Utilities(o_wins, drawn, x_wins) if player == 0 else passes.Utilities(x_wins, drawn, o_wins)
         weights = passes.move_weights(self.enumerated, 1 - player, reach)
-        passes.ending_values(self.enumerated, player, weights, utilities, out[:-1])
-        out[-1] = passes.value_without_turn(self.enumerated, player, weights, utilities)
+        passes.ending_values(self.enumerated, player, weights, utilities, out)
 
     def restricted(self, kept) -> tuple[SequenceForm, tuple[np.ndarray, np.ndarray]]:
         first, second = (restrict_tree(tree, mask) for tree, mask in zip(self.trees, kept))

@@ -78,17 +78,17 @@ def child_of(level: Level, first_child: np.ndarray, sequence: int, observation: 
 def join(levels: list[Level], player: int, plies: list[Ply]) -> PlayerTree:
     """Joins the levels of a tree: their numbers are shifted by the states and sequences of the levels above."""
     level_start = starts([len(level.parent) for level in levels])
-    sequence_start = starts([len(level.followers) for level in levels])
-    num_states, num_sequences = level_start[-1], sequence_start[-1]
+    sequence_start = 1 + starts([len(level.followers) for level in levels])  # after the root
+    num_states, sequences = level_start[-1], sequence_start[-1]
     first_sequence = [level.first_sequence[:-1] + sequence_start[d] for d, level in enumerate(levels)]
     first_child = [first_child_of(level)[:-1] + level_start[d + 1] for d, level in enumerate(levels)]
     parent = [level.parent + sequence_start[d - 1] for d, level in enumerate(levels) if d > 0]
     return PlayerTree(
-        first_sequence=_concatenate([*first_sequence, [num_sequences]], np.int32),
-        first_child=_concatenate([*first_child, [num_states]], np.int32),
-        parent=_concatenate([[num_sequences], *parent], np.int32),
-        action=_concatenate([_actions(level) for level in levels], np.int8),
-        endings=_concatenate(_endings(levels, player, plies), np.uint8),
+        first_sequence=_concatenate([*first_sequence, [sequences]], np.int32),
+        first_child=_concatenate([[0], *first_child, [num_states]], np.int32),
+        parent=_concatenate([[0], *parent], np.int32),
+        action=_concatenate([[0], *(_actions(level) for level in levels)], np.int8),
+        endings=_concatenate([[_endings_without_turn(player, plies[0])], *_endings(levels, player, plies)], np.uint8),
         level_start=level_start,
         observation=_concatenate([level.observation for level in levels], np.uint8),
     )
@@ -110,6 +110,13 @@ def _actions(level: Level) -> np.ndarray:
                 actions[j] = first_action + bit
                 j += 1
     return actions
+
+
+def _endings_without_turn(player: int, first: Ply) -> int:
+    """How a game can end before the player's first turn."""
+    if first.player == player:
+        return 0
+    return int(np.bitwise_or.reduce([_ending_by_reply(int(result)) for result in first.next_position[0]]))
 
 
 def _endings(levels: list[Level], player: int, plies: list[Ply]) -> list[np.ndarray]:

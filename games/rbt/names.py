@@ -8,6 +8,7 @@ import numpy as np
 
 from tmdp_spiel.games.rbt import game as rbt
 from tmdp_spiel.games.rbt.structure import PlayerTree
+from tmdp_spiel.trees.traversal import ROOT
 
 
 class RBTNames:
@@ -16,12 +17,11 @@ class RBTNames:
     def __init__(self, tree: PlayerTree, player: int, start: tuple[int, ...]):
         self._tree, self._player = tree, player
         self._first_marks = start[player::2]
-        self._parents_end = tree.num_sequences
 
     def string(self, state: int) -> str:
         tree = self._tree
         steps = []
-        while (j := int(tree.parent[state])) != self._parents_end:
+        while (j := int(tree.parent[state])) != ROOT:
             steps.append((int(tree.action[j]), int(tree.observation[state])))
             state = self._state_of(j)
         own = set(self._first_marks)

@@ -1,8 +1,8 @@
 """The passes over an enumerated RBT, from which every solver and every T-MDP of it is built.
 
-A plan is one probability per sequence of a player. Its *reach* has one number r(j) per sequence j: the product of the
-plan's probabilities on the path to j and at j. With senses factored out, one player's plan affects the other only
-through a table per ply,
+A plan is one probability per sequence of a player, 1 for the root. Its *reach* has one number r(j) per sequence j: the
+product of the plan's probabilities on the path to j and at j. With senses factored out, one player's plan affects the
+other only through a table per ply,
 
     w(h, a) = sum over the live states s of position h of r(s, a),
 
@@ -25,6 +25,7 @@ import numpy as np
 
 from tmdp_spiel.games.rbt.rules import DRAW, LOSS, NUM_SQUARES, WIN
 from tmdp_spiel.games.rbt.structure import Enumeration, Links, Lists
+from tmdp_spiel.trees.traversal import ROOT
 
 
 class Utilities(NamedTuple):
@@ -56,7 +57,7 @@ def move_weights(enumerated: Enumeration, player: int, reach: np.ndarray) -> Mov
 def ending_values(
     enumerated: Enumeration, player: int, opponent_weights: MoveWeights, utilities: Utilities, out: np.ndarray
 ) -> None:
-    """e(j) of every sequence of `player`, written to `out`.
+    """e(j) of every sequence of `player`, written to `out`; for the root, of games that end before its first turn.
 
     The utilities (1, 0, 0), (0, 1, 0) and (0, 0, 1) give the probabilities of the three endings.
     """
@@ -67,12 +68,12 @@ def ending_values(
             weight = weight_of_positions(enumerated, k, opponent_weights)
             gains = _gains(ply.next_position, weight, *_replies(enumerated, k, opponent_weights), utilities)
             _ending_values(ply.positions, gains, links, links.level_start[ply.level], out)
+    out[ROOT] = _value_without_turn(enumerated, player, opponent_weights, utilities)
 
 
-def value_without_turn(
+def _value_without_turn(
     enumerated: Enumeration, player: int, opponent_weights: MoveWeights, utilities: Utilities
 ) -> float:
-    """What `player` wins in games that end before its first turn, which is possible only with a late start."""
     first, weights = enumerated.plies[0], opponent_weights[0]
     if first.player == player:
         return 0.0
@@ -94,12 +95,12 @@ def best_response_value(
     endings, values: work space, one number per sequence and per state of the player.
     """
     tree = enumerated.trees[player]
-    endings = np.empty(tree.num_sequences) if endings is None else endings
+    endings = np.empty(tree.sequence_end) if endings is None else endings
     values = np.empty(tree.num_states) if values is None else values
     weights = move_weights(enumerated, 1 - player, opponent_reach)
     ending_values(enumerated, player, weights, UTILITIES, endings)
     best_values(tree.links, endings, values)
-    return float(values[0] + value_without_turn(enumerated, player, weights, UTILITIES))
+    return float(values[0] + endings[ROOT])
 
 
 def num_histories(enumerated: Enumeration) -> int:
@@ -108,7 +109,7 @@ def num_histories(enumerated: Enumeration) -> int:
     With every r(j) = 1 the weight w(h, a) of a move counts the live states in which it is legal.
     """
     counts = [
-        move_weights(enumerated, player, np.ones(tree.num_sequences)) for player, tree in enumerate(enumerated.trees)
+        move_weights(enumerated, player, np.ones(tree.sequence_end)) for player, tree in enumerate(enumerated.trees)
     ]
     total = 0
     knowledge = [np.ones(1), np.ones(1)]  # per player: the number of its last sequences at each position of the ply
@@ -228,8 +229,9 @@ def best_values(links: Links, endings: np.ndarray, values: np.ndarray) -> None:
 @numba.njit(cache=True, parallel=True)
 def own_reach(links: Links, plan: np.ndarray, reach: np.ndarray) -> None:
     """Top-down r(s, a) = r(parent of s) sigma(s, a) for a plan sigma."""
+    reach[ROOT] = 1.0
     for level in range(len(links.level_start) - 1):
         for s in numba.prange(links.level_start[level], links.level_start[level + 1]):
-            reach_of_state = reach[links.parent[s]] if level > 0 else 1.0
+            reach_of_state = reach[links.parent[s]]
             for j in range(links.first_sequence[s], links.first_sequence[s + 1]):
                 reach[j] = reach_of_state * plan[j]

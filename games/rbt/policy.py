@@ -59,9 +59,9 @@ class ArrayPolicy(CompiledPolicy):
 
     def plan(self, player: int, tree: PlayerTree) -> np.ndarray:
         plan = self.plans[player]
-        if len(plan) != tree.num_sequences:
+        if len(plan) != tree.sequence_end:
             raise ValueError(
-                f"the policy has {len(plan)} probabilities for player {player}; the game has {tree.num_sequences} "
+                f"the policy has {len(plan)} probabilities for player {player}; the game has {tree.sequence_end} "
                 "sequences"
             )
         return plan

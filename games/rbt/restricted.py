@@ -17,7 +17,7 @@ def restricted_enumeration(whole: Enumeration, restrictions: tuple[Restriction, 
     for ply, after in zip(whole.plies, [*whole.plies[1:], None]):
         tree, of_whole = (first, second)[ply.player], whole.trees[ply.player]
         live, positions = _lists(ply, of_whole.level_start, restrictions[ply.player].states, reached)
-        weight = passes.weights_of_moves(live, tree.links, tree.level_start[ply.level], np.ones(tree.num_sequences))
+        weight = passes.weights_of_moves(live, tree.links, tree.level_start[ply.level], np.ones(tree.sequence_end))
         moves = ply.next_position[reached]
         moves = np.where((moves >= 0) & (weight == 0), ILLEGAL, moves)
         reached = np.zeros(after.num_positions if after else 0, np.bool_)

@@ -40,7 +40,7 @@ def pruned_policy(
     """
 
     def pruned(tree: PlayerTree, table: np.ndarray) -> Support:
-        reach = np.empty(tree.num_sequences)
+        reach = np.empty(tree.sequence_end)
         passes.own_reach(tree.links, table, reach)
         return prune(tree, table, reach, least_probability=least_probability, least_reach=least_reach)
 

@@ -30,10 +30,10 @@ class PlayerTree:
     """One player's infostate tree in level order; the states of a level are contiguous."""
 
     first_sequence: np.ndarray  # int32[S + 1]
-    first_child: np.ndarray  # int32[J + 1]
-    parent: np.ndarray  # int32[S]; J for the first state
-    action: np.ndarray  # int8[J]; squares 0..8, senses 9..12
-    endings: np.ndarray  # uint8[J]; how an episode can end right after the sequence
+    first_child: np.ndarray  # int32[J + 2]
+    parent: np.ndarray  # int32[S]
+    action: np.ndarray  # int8[J + 1]; squares 0..8, senses 9..12, 0 for the root
+    endings: np.ndarray  # uint8[J + 1]; how an episode can end right after the sequence
     level_start: np.ndarray  # int64[levels + 1]; the states of level d are level_start[d] .. level_start[d + 1]
     observation: np.ndarray  # uint8[S]; what the sense before a move state showed
     opened_from: tuple | None = None  # arguments of `load`
@@ -44,6 +44,11 @@ class PlayerTree:
 
     @property
     def num_sequences(self) -> int:
+        """The number of sequences besides the root."""
+        return len(self.action) - 1
+
+    @property
+    def sequence_end(self) -> int:
         return len(self.action)
 
     @property
@@ -53,7 +58,7 @@ class PlayerTree:
     def uniform_plan(self) -> np.ndarray:
         """The plan that takes all actions of a state with the same probability."""
         counts = np.diff(self.first_sequence)
-        return np.repeat(1.0 / counts, counts)
+        return np.append(1.0, np.repeat(1.0 / counts, counts))
 
     @classmethod
     def load(cls, path: str | os.PathLike, mark: str) -> PlayerTree:
@@ -66,14 +71,14 @@ class PlayerTree:
     def check(self) -> None:
         """Raises an error for arrays that passes over the tree could not traverse."""
         _require_kinds(self)
-        states, sequences, starts = self.num_states, self.num_sequences, self.level_start
+        states, sequences, starts = self.num_states, self.sequence_end, self.level_start
         lengths = {"first_sequence": states + 1, "first_child": sequences + 1, "endings": sequences}
         for name, length in (lengths | {"observation": states}).items():
             _require(len(getattr(self, name)) == length, f"{name} must have {length} entries")
         _require(_rises(starts, states) and len(starts) > 1 and np.all(starts[1:] > starts[:-1]), "levels overlap")
-        _require(self.first_sequence[0] == 0 and self.first_sequence[-1] == sequences, "sequences are missing")
+        _require(self.first_sequence[0] == 1 and self.first_sequence[-1] == sequences, "sequences are missing")
         links = infostate_tree.Links(self.first_sequence, self.first_child, self.parent, self.endings > 0)
-        _require(infostate_tree.is_level_order(links) and self.first_child[0] == 1, "the states are not in level order")
+        _require(infostate_tree.is_level_order(links) and self.first_child[1] == 1, "the states are not in level order")
         for above, start, end in zip(starts[:-2], starts[1:-1], starts[2:]):
             parents = self.parent[start:end]
             in_level = self.first_sequence[above] <= parents.min() and parents.max() < self.first_sequence[start]
@@ -145,17 +150,6 @@ class Enumeration:
         for _, part in self._parts():
             for name in _array_names(part):
                 setattr(part, name, validation.read_only(getattr(part, name)))
-
-    def endings_without_turn(self, player: int) -> int:
-        """How a game can end before the player's first turn, as bits like `PlayerTree.endings`."""
-        first = self.plies[0]
-        if first.player == player:
-            return 0
-        of_result = {LOSS: ENDS_WON, DRAW: ENDS_DRAWN, WIN: ENDS_LOST}
-        endings = 0
-        for result in first.next_position[0]:
-            endings |= of_result.get(int(result), 0)
-        return endings
 
     def save(self, path: str | os.PathLike) -> None:
         """Writes everything to a new directory at path atomically."""

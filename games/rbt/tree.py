@@ -28,12 +28,12 @@ from tmdp_spiel.openspiel.opponents.fixed import answers_as, is_uniform
 from tmdp_spiel.trees.infostate_tree import InfostateTree
 from tmdp_spiel.trees.tree_mdp import TreeMDP
 
-_CACHE_FORMAT = 3  # a new number leaves old files unread
+_CACHE_FORMAT = 4  # a new number leaves old files unread
 _WORTH_A_FILE = 1_000_000  # sequences
 _RETURNS = (0.0, 0.5, 1.0)  # of a lost, drawn, won game: the order of the bits of PlayerTree.endings
 _ONE_ENDING = (passes.Utilities(1.0, 0.0, 0.0), passes.Utilities(0.0, 1.0, 0.0), passes.Utilities(0.0, 0.0, 1.0))
 
-# How episodes end, as in a TreeMDP: sequence j, or the root, has the outcomes first[j] .. first[j + 1].
+# How episodes end, as in a TreeMDP: sequence j has the outcomes first[j] .. first[j + 1].
 _Outcomes = collections.namedtuple("_Outcomes", ["first", "value", "probability"])
 
 _Kept = TypeVar("_Kept", Enumeration, TreeMDP)
@@ -73,7 +73,6 @@ def infostate_tree(game: RBTGame, player: int) -> InfostateTree:
     _check_player(player)
     enumerated = enumeration(game)
     tree = enumerated.trees[player]
-    without_turn = enumerated.endings_without_turn(player)
     return InfostateTree(
         first_sequence=tree.first_sequence,
         first_child=tree.first_child,
@@ -83,8 +82,7 @@ def infostate_tree(game: RBTGame, player: int) -> InfostateTree:
         player=player,
         min_utility=-1.0,
         max_utility=1.0,
-        root_can_end=without_turn != 0,
-        num_terminals=int(np.bitwise_count(tree.endings).sum()) + without_turn.bit_count(),
+        num_terminals=int(np.bitwise_count(tree.endings).sum()),
         names=RBTNames(tree, player, game.start),
         game_string=str(game),
     )
@@ -132,7 +130,7 @@ def policy_to_plan(game: RBTGame, player: int, policy: policy_lib.Policy) -> np.
 def own_reach(game: RBTGame, player: int, policy: policy_lib.Policy) -> np.ndarray:
     """Per sequence of `player`: the probability that the policy takes all actions on the path to it."""
     tree = enumeration(game).trees[player]
-    reach = np.empty(tree.num_sequences)
+    reach = np.empty(tree.sequence_end)
     passes.own_reach(tree.links, policy_to_plan(game, player, policy), reach)
     return reach
 
@@ -159,19 +157,14 @@ def _reach_of_states(enumerated: Enumeration, player: int, weights: passes.MoveW
 
 
 def _outcomes(enumerated: Enumeration, player: int, weights: passes.MoveWeights) -> _Outcomes:
-    """The probability of every outcome, one ending after another; those of the root are games without a turn."""
+    """The probability of every outcome, one ending after another."""
     tree = enumerated.trees[player]
-    without_turn = enumerated.endings_without_turn(player)
-    first = _first_outcomes(tree.endings, without_turn)
+    first = _first_outcomes(tree.endings)
     outcomes = _Outcomes(first, np.empty(first[-1]), np.empty(first[-1]))
-    chances = np.empty(tree.num_sequences)
+    chances = np.empty(tree.sequence_end)
     for bit, (value, one_ending) in enumerate(zip(_RETURNS, _ONE_ENDING)):
         passes.ending_values(enumerated, player, weights, one_ending, chances)
         _fill_outcomes(tree.endings, chances, bit, value, outcomes)
-        if (without_turn >> bit) & 1:
-            place = first[-2] + rank(without_turn, bit)
-            outcomes.value[place] = value
-            outcomes.probability[place] = passes.value_without_turn(enumerated, player, weights, one_ending)
     return outcomes
 
 
@@ -185,12 +178,11 @@ def _sum_over_first_sense(links: Links, level: int, reach: np.ndarray) -> None:
 
 
 @numba.njit(cache=True)
-def _first_outcomes(endings: np.ndarray, without_turn: int) -> np.ndarray:
+def _first_outcomes(endings: np.ndarray) -> np.ndarray:
     """Where the outcomes of each sequence begin; there is one for every way in which an episode can end there."""
-    first = np.zeros(len(endings) + 2, dtype=np.int32)
+    first = np.zeros(len(endings) + 1, dtype=np.int32)
     for j in range(len(endings)):
         first[j + 1] = first[j] + bit_count(np.int64(endings[j]))
-    first[-1] = first[-2] + bit_count(without_turn)
     return first
 
 

@@ -24,7 +24,7 @@ def small_mdp(rng: np.random.Generator) -> ts.TreeMDP:
 def with_ranges(mdp: ts.TreeMDP) -> ts.TreeMDP:
     """The same Tree MDP, its tree knowing what each ending can return."""
     returns = [
-        mdp.outcome_return[mdp.first_outcome[j] : mdp.first_outcome[j + 1]] for j in range(mdp.tree.num_sequences)
+        mdp.outcome_return[mdp.first_outcome[j] : mdp.first_outcome[j + 1]] for j in range(mdp.tree.sequence_end)
     ]
     state = mdp.tree.__getstate__()
     state["least_return"] = [each.min(initial=1.0) for each in returns]
@@ -40,7 +40,7 @@ def copied(bet: Bet) -> Bet:
 def written_out(mdp: ts.TreeMDP, learner: ts.BettingOnDifferences, rng, episodes: int):
     """Steps the learner; after every look: the least log capital of any policy, and the mixture of the answers."""
     tree, plans = mdp.tree, differences.pure_plans(mdp.tree)
-    capitals, mixed, weight, looks = np.zeros(len(plans)), np.zeros(tree.num_sequences), 0.0, 0
+    capitals, mixed, weight, looks = np.zeros(len(plans)), np.zeros(tree.sequence_end), 0.0, 0
     while learner.episodes < episodes and not learner.stopped:
         bet = copied(learner._memory.bet)
         ended_on, value = mdp.sample(learner.plan(), rng)
@@ -76,7 +76,7 @@ def test_capital_and_mixture_are_those_written_out_for_every_policy(seed, ranges
 def test_the_exploration_minimises_the_sum_of_costs_over_reach(seed):
     rng = np.random.default_rng(seed)
     mdp = small_mdp(rng)
-    costs = rng.random(mdp.tree.num_sequences)
+    costs = rng.random(mdp.tree.sequence_end)
     plan = exploration.neyman(mdp.tree.links, costs)
     best = (costs / mdp.own_reach(plan)).sum()
     for _ in range(30):
@@ -91,7 +91,7 @@ def test_the_exploration_minimises_the_sum_of_costs_over_reach(seed):
 def test_rivals_are_drawn_in_proportion_to_their_weights(seed):
     rng = np.random.default_rng(seed)
     mdp = small_mdp(rng)
-    costs = rng.normal(size=mdp.tree.num_sequences)
+    costs = rng.normal(size=mdp.tree.sequence_end)
     plans = np.array(differences.pure_plans(mdp.tree))
     weights = np.exp(-plans @ costs)
     np.testing.assert_allclose(exploration.rivals(mdp.tree.links, costs), weights @ plans / weights.sum(), atol=1e-9)
@@ -127,16 +127,16 @@ def test_stops_at_the_same_episode_however_it_is_cut_into_pieces(mdp_of):
         evaluator = Evaluator(learner, mdp)
         while not learner.stopped:
             evaluator.play(rng, piece)
-        stops.add((learner.episodes, float(learner.recommend().sum() + learner.recommend() @ np.arange(12.0))))
+        stops.add((learner.episodes, float(learner.recommend().sum() + learner.recommend() @ np.arange(13.0))))
     assert len(stops) == 1
 
 
 def test_errors_are_no_more_frequent_than_promised():
     """Two policies that differ by a little more than epsilon, and a delta so large that errors can be seen."""
     tree = ts.InfostateTree(
-        first_sequence=[0, 2], first_child=[1, 1, 1], parent=[2], action=[0, 1], can_end=[True, True]
+        first_sequence=[1, 3], first_child=[0, 1, 1, 1], parent=[0], action=[0, 0, 1], can_end=[False, True, True]
     )
-    mdp = ts.TreeMDP(tree, [1.0], [0, 2, 4, 4], [0.0, 1.0, 0.0, 1.0], [0.5, 0.5, 0.39, 0.61])
+    mdp = ts.TreeMDP(tree, [1.0], [0, 0, 2, 4], [0.0, 1.0, 0.0, 1.0], [0.5, 0.5, 0.39, 0.61])
     epsilon, delta, runs, wrong = 0.1, 0.5, 1000, 0
     for seed in range(runs):
         learner = ts.BettingOnDifferences(tree, epsilon=epsilon, delta=delta, seed=seed)
@@ -145,8 +145,10 @@ def test_errors_are_no_more_frequent_than_promised():
 
 
 def test_a_tree_without_choices_is_certain_at_once():
-    tree = ts.InfostateTree(first_sequence=[0, 1], first_child=[1, 1], parent=[1], action=[0], can_end=[True])
-    mdp = ts.TreeMDP(tree, [1.0], [0, 2, 2], [0.0, 1.0], [0.5, 0.5])
+    tree = ts.InfostateTree(
+        first_sequence=[1, 2], first_child=[0, 1, 1], parent=[0], action=[0, 0], can_end=[False, True]
+    )
+    mdp = ts.TreeMDP(tree, [1.0], [0, 0, 2], [0.0, 1.0], [0.5, 0.5])
     result = ts.run_until_stopped(ts.BettingOnDifferences(tree, epsilon=0.01, delta=0.01), mdp, progress=False)
     assert result.stopped and result.episodes < 100 and result.gap == 0.0
 
@@ -199,7 +201,7 @@ def test_returns_outside_the_rules_are_refused(mdp_of):
     mdp = with_ranges(ends_at_once())
     learner = ts.BettingOnDifferences(mdp.tree)
     with pytest.raises(ValueError, match="by the rules"):
-        learner.learn(2, 0.7)
+        learner.learn(3, 0.7)
     assert learner.episodes == 0
     wrong = ts.TreeMDP(mdp.tree, mdp.reach, mdp.first_outcome, 1.0 - mdp.outcome_return, mdp.outcome_probability)
     with pytest.raises(ValueError, match="outside the ranges"):

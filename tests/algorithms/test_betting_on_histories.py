@@ -38,7 +38,7 @@ def pure_plans(tree):
     """A few pure plans as probabilities of sequences."""
     rng = np.random.default_rng(0)
     for _ in range(6):
-        plan = np.zeros(tree.num_sequences)
+        plan = np.zeros(tree.sequence_end)
         plan[[rng.integers(a, b) for a, b in zip(tree.first_sequence, tree.first_sequence[1:])]] = 1.0
         yield plan
 
@@ -120,7 +120,7 @@ def test_what_is_settled_is_the_definition_and_stays_within_the_reaches():
             x = estimate(histories, plan, bet.mu, memory.base, memory.raised, nodes)
             about, stake = bet.centres[UPPER], bet.stakes[UPPER]
             assert x <= about + bet.reaches[UPPER] + 1e-9
-            own = np.array([plan_reaches(learner.tree, plan, j) for j in range(learner.tree.num_sequences)] + [1.0])
+            own = np.array([plan_reaches(learner.tree, plan, j) for j in range(learner.tree.sequence_end)])
             expected = stake * x + penalty(stake, bet.reaches[UPPER]) * (x - about) ** 2
             assert (own * totals).sum() == pytest.approx(expected)
 

@@ -26,17 +26,17 @@ def test_bounds_are_those_of_the_capital_written_out(game, player, mdp_of):
     mdp, rng = mdp_of(game, player), np.random.default_rng(0)
     learner, twin = ts.BettingUCRL(mdp.tree, delta=0.1, seed=1), Episodes(mdp.tree)
     play(learner, mdp, rng, 2000, twin)
-    log_confidence = np.log((mdp.tree.num_sequences + 1) / 0.1)
+    log_confidence = np.log(mdp.tree.sequence_end / 0.1)
 
     def bounds(j, state_upper, state_lower):
         children = np.array([state_upper[x] for kind, x in twin.after[j] if kind == "state"])
         returns = np.array([x for kind, x in twin.after[j] if kind == "return"])
         return written_out_bound(children, returns, log_confidence), 0
 
-    exact = twin.bottom_up(bounds)[0][-1]
+    exact = twin.bottom_up(bounds)[0][0]
     by_policy = learner.upper_bound(0.1)
     model = learner._model
-    assert by_policy == upper_values(mdp.tree, model.visits, model.returns, model.squares, 0.1)[-1]
+    assert by_policy == upper_values(mdp.tree, model.visits, model.returns, model.squares, 0.1)[0]
     learner._shares_by_policy = False  # as on larger trees
     # Knowing the returns by their sums alone costs a little, and must not gain anything.
     assert exact - 1e-3 <= learner.upper_bound(0.1) <= exact + 0.05
@@ -60,13 +60,15 @@ def test_the_bounds_hold_at_all_times_together(player, mdp_of):
 @pytest.mark.slow
 def test_a_bound_without_choices_fails_with_about_the_stated_probability():
     """One state, one action: the mean of a coin, so that a bound that is far too wide would show."""
-    tree = ts.InfostateTree(first_sequence=[0, 1], first_child=[1, 1], parent=[1], action=[0], can_end=[True])
+    tree = ts.InfostateTree(
+        first_sequence=[1, 2], first_child=[0, 1, 1], parent=[0], action=[0, 0], can_end=[False, True]
+    )
     delta, runs, wrong, rng = 0.5, 2000, 0, np.random.default_rng(0)
     for _ in range(runs):
         learner = ts.BettingUCRL(tree, delta=delta)
         for value in rng.integers(0, 2, 60):
-            learner.learn(0, float(value))
-        wrong += learner.upper[0] < 0.5
+            learner.learn(1, float(value))
+        wrong += learner.upper[1] < 0.5
     assert 0.001 <= wrong / runs <= delta / 2 + 3 * np.sqrt(delta / 2 / runs)
 
 
@@ -80,7 +82,7 @@ def test_the_bound_is_above_the_best_response_and_closes_in_on_it(mdp_of):
         excess.append((learner.upper_bound(0.05) - mdp.scaled_best_value) * mdp.tree.utility_range)
     assert 0 < excess[1] < 0.8 and excess[1] < excess[0] / 3
     assert learner.upper_bound(0.01) > learner.upper_bound(0.05)
-    assert learner.upper_bound(0.05) >= learner.upper[-1] - 1e-3
+    assert learner.upper_bound(0.05) >= learner.upper[0] - 1e-3
 
 
 def test_episodes_without_decisions_count():
@@ -140,11 +142,11 @@ def test_bounds_are_never_below_the_least_refuted_mean_and_as_near_as_they_say(p
     learner, links = ts.BettingUCRL(mdp.tree, delta=0.1, seed=1), mdp.tree.links
     Evaluator(learner, mdp).play(np.random.default_rng(0), episodes)
     memory = learner._memory
-    needed = np.log((mdp.tree.num_sequences + 1) / 0.1) + np.log(14)
+    needed = np.log(mdp.tree.sequence_end / 0.1) + np.log(14)
     visited = np.flatnonzero(memory.model.visits)
     for j in visited[:: max(1, len(visited) // 40)]:
         found = betting_ucrl._bound(links, memory, j, 1.0, precision)
-        children = mdp.tree.first_child[j : j + 2] if j < mdp.tree.num_sequences else (0, mdp.tree.first_child[0])
+        children = mdp.tree.first_child[j : j + 2]
         followers = int(children[1] - children[0])  # _bound has left their numbers and values in the scratch
         ended = int(memory.model.visits[j] - memory.numbers[:followers].sum())
         total, squares = memory.model.returns[j], memory.model.squares[j]

@@ -16,8 +16,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:the .* strings of")
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
 
 POLICIES = ("plan", "recommend", "exploration", "current", "average", "answer")
-PER_SEQUENCE = ("plays", "totals", "regrets", "active")
-PER_SEQUENCE_AND_ROOT = ("upper", "lower")
+PER_SEQUENCE = ("plays", "totals", "regrets", "active", "upper", "lower")
 
 
 def check_policy(tree, plan):
@@ -35,7 +34,7 @@ def check_policy(tree, plan):
 def check_shown(learner):
     """All that a learner shows; returns the names."""
     tree, shown = learner.tree, []
-    for name in (*POLICIES, *PER_SEQUENCE, *PER_SEQUENCE_AND_ROOT):
+    for name in (*POLICIES, *PER_SEQUENCE):
         found = getattr(learner, name, None)
         if found is None:
             continue
@@ -47,10 +46,10 @@ def check_shown(learner):
             found[:] = -1  # it is a copy
             check_policy(tree, getattr(learner, name)())
         else:
-            assert found.shape == (tree.sequence_end if name in PER_SEQUENCE else tree.num_sequences + 1,), name
+            assert found.shape == (tree.sequence_end,), name
             assert np.isfinite(found).all(), name
     if "upper" in shown:
-        own = np.arange(1, tree.num_sequences + 1) - (tree.root != 0)
+        own = slice(1, None)
         assert (learner.lower[own] >= 0).all() and (learner.lower[own] <= learner.upper[own] + 1e-9).all()
         assert (learner.upper[own] <= 1).all() and 0 <= learner.upper[tree.root] <= 1
     if hasattr(learner, "upper_bound"):

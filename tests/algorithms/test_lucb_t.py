@@ -113,9 +113,9 @@ def test_it_stops_exactly_when_the_bounds_part(mdp_of):
 
 def test_a_tree_with_one_policy_needs_no_episode():
     tree = ts.InfostateTree(
-        first_sequence=[0, 1], first_child=[1, 1], parent=[1], action=np.zeros(1, np.int16), can_end=[True]
+        first_sequence=[1, 2], first_child=[0, 1, 1], parent=[0], action=[0, 0], can_end=[False, True]
     )
-    mdp = ts.TreeMDP(tree, [1.0], [0, 1, 1], [0.5], [1.0])
+    mdp = ts.TreeMDP(tree, [1.0], [0, 0, 1], [0.5], [1.0])
     result = ts.run_until_stopped(ts.LUCBT(tree), mdp)
     assert result.stopped and result.episodes <= 1 and result.gap == 0.0
 

@@ -12,7 +12,7 @@ class Outcomes:
     """Every outcome of every sequence, in order of its plays."""
 
     def __init__(self, tree):
-        self.tree, self.of, self.of_root = tree, [[] for _ in range(tree.num_sequences)], []
+        self.tree, self.of, self.of_root = tree, [[] for _ in range(tree.sequence_end)], []
 
     def see(self, policy, ended_on, value):
         self.of_root.append(value if ended_on == self.tree.root else 0.0)
@@ -40,7 +40,7 @@ def check_batches(mdp, batches, seed, bound="theory"):
         outcomes.see(policy, ended_on, value)
 
     t = 0
-    while min(len(of) for of in outcomes.of) == 0:
+    while min(len(of) for of in outcomes.of[1:]) == 0:
         t += 1
         policy = brute_force.policy_of(mdp.tree, learner.plan())
         assert min(len(outcomes.of[j]) for j in policy) == 0

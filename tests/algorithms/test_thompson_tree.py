@@ -56,11 +56,11 @@ def test_levels_are_restarted_when_the_episodes_have_doubled(mdp_of):
 
 def two_actions(least, most) -> ts.InfostateTree:
     return ts.InfostateTree(
-        first_sequence=[0, 2],
-        first_child=[1, 1, 1],
-        parent=[2],
-        action=[0, 1],
-        can_end=[True, True],
+        first_sequence=[1, 3],
+        first_child=[0, 1, 1, 1],
+        parent=[0],
+        action=[0, 0, 1],
+        can_end=[False, True, True],
         least_return=least,
         most_return=most,
     )
@@ -69,21 +69,21 @@ def two_actions(least, most) -> ts.InfostateTree:
 def test_returns_fixed_by_the_rules_are_known_without_trying():
     """Of two actions one is a fold worth 0.4; the other wins 0 or 1, and seldom: the fold is recommended untried."""
     for seed in range(8):
-        learner = ts.ThompsonTree(two_actions([0.4, 0.0], [0.4, 1.0]), seed=seed)
+        learner = ts.ThompsonTree(two_actions([0.0, 0.4, 0.0], [1.0, 0.4, 1.0]), seed=seed)
         for _ in range(5):
-            learner.observe(1, 0.0)
+            learner.observe(2, 0.0)
         np.testing.assert_array_equal(learner.recommend(), [0])
 
 
 def test_unlucky_first_returns_are_corrected():
     """The better action has lost at once, the other one always returns 0.5: the better one is tried again and again."""
     for seed in range(10):
-        learner = ts.ThompsonTree(two_actions([0.0, 0.0], [1.0, 1.0]), seed=seed)
+        learner = ts.ThompsonTree(two_actions([0.0, 0.0, 0.0], [1.0, 1.0, 1.0]), seed=seed)
         rng = np.random.default_rng(seed)
-        learner.observe(0, 0.0)
+        learner.observe(1, 0.0)
         for _ in range(20_000):
             action = int(learner.plan()[0])
-            learner.observe(action, float(rng.random() < 0.8) if action == 0 else 0.5)
+            learner.observe(1 + action, float(rng.random() < 0.8) if action == 0 else 0.5)
         np.testing.assert_array_equal(learner.recommend(), [0])
 
 
@@ -169,11 +169,13 @@ def test_a_round_that_failed_is_forgotten(mdp_of):
 
 def test_the_estimate_of_one_action_is_its_posterior():
     """One state, one action: normal about the mean, with the variance of the returns over their number."""
-    tree = ts.InfostateTree(first_sequence=[0, 1], first_child=[1, 1], parent=[1], action=[0], can_end=[True])
+    tree = ts.InfostateTree(
+        first_sequence=[1, 2], first_child=[0, 1, 1], parent=[0], action=[0, 0], can_end=[False, True]
+    )
     learner, rng = ts.ThompsonTree(tree, seed=0), np.random.default_rng(0)
     returns = (rng.random(400) < 0.3).astype(float)
     for value in returns:
-        learner.observe(0, value)
+        learner.observe(1, value)
     found = learner.estimate(confidence=0.9, draws=4000)
     deviation = 0.5  # one first try and the imagined pair: of 0 and 1
     assert found.value == pytest.approx(returns.mean(), abs=0.002)

@@ -21,7 +21,7 @@ def rules(request):
 def plans(tree, number, rng):
     """Pure plans as probabilities of sequences."""
     for _ in range(number):
-        plan = np.zeros(tree.num_sequences)
+        plan = np.zeros(tree.sequence_end)
         for state in range(tree.num_states):
             plan[rng.integers(tree.first_sequence[state], tree.first_sequence[state + 1])] = 1.0
         yield plan
@@ -56,15 +56,15 @@ def value(rules, shares, plan):
 
 def bracket(rules, asked, shares, base, plan, stake, sign, everything=None):
     """What a policy pays: the totals of the sequences that it plays."""
-    totals = np.zeros(rules.tree.num_sequences + 1)
-    weights = np.ones(rules.tree.num_sequences) if everything is None else everything
+    totals = np.zeros(rules.tree.sequence_end)
+    weights = np.ones(rules.tree.sequence_end) if everything is None else everything
     settle_answers(rules.histories, asking_order(rules), asked, shares, base, weights, stake, sign, totals)
-    links, reach = rules.tree.links, np.empty(rules.tree.num_sequences)
+    links, reach = rules.tree.links, np.ones(rules.tree.sequence_end)
     for state in range(rules.tree.num_states):
-        above = 1.0 if links.parent[state] == rules.tree.root else reach[links.parent[state]]
+        above = reach[links.parent[state]]
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             reach[j] = above * plan[j]
-    return totals[-1] + float(totals[:-1] @ (reach if everything is None else np.ones(len(reach))))
+    return float(totals @ (reach if everything is None else np.ones(len(reach))))
 
 
 def random_base(rules, rng):
@@ -152,7 +152,7 @@ def test_settling_against_a_reference(rules):
     histories, order = rules.histories, asking_order(rules)
     given, base, stake = random_shares(rules, rng), random_base(rules, rng), 2.0
     asked = rng.integers(100, 200, len(histories.first_answer) - 1).astype(float)
-    ones = np.ones(rules.tree.num_sequences)
+    ones = np.ones(rules.tree.sequence_end)
     likely = np.zeros(len(asked))
     seen = set()
     for path in paths(histories):
@@ -160,9 +160,9 @@ def test_settling_against_a_reference(rules):
             if histories.kind[h] == OTHER and h not in seen:
                 seen.add(h)
                 likely[order.state[h]] += probability(histories, path[: k + 1], given, ones)
-    expected = np.zeros(rules.tree.num_sequences + 1)
+    expected = np.zeros(rules.tree.sequence_end)
     for path in paths(histories):
-        x, theta, sequence = histories.value[path[-1]], 0.0, -1
+        x, theta, sequence = histories.value[path[-1]], 0.0, 0
         for above, h in itertools.pairwise(path):
             if histories.kind[above] == CHANCE:
                 x += base[above] - base[h]
@@ -173,6 +173,6 @@ def test_settling_against_a_reference(rules):
                 sequence = histories.move[h]
         cost = base[0] - math.log(1 + theta * (base[0] - x)) / theta
         expected[sequence] += stake * probability(histories, path, given, ones) * cost
-    totals = np.zeros(rules.tree.num_sequences + 1)
+    totals = np.zeros(rules.tree.sequence_end)
     settle_answers(histories, order, asked, given, base, ones, stake, 1.0, totals)
     np.testing.assert_allclose(totals, expected, rtol=1e-10)

@@ -10,10 +10,10 @@ from tmdp_spiel.trees.random_tree import random_tree_mdp
 
 def two_coins(first: float, second: float) -> ts.TreeMDP:
     tree = ts.InfostateTree(
-        first_sequence=[0, 2], first_child=[1, 1, 1], parent=[2], action=[0, 1], can_end=[True, True]
+        first_sequence=[1, 3], first_child=[0, 1, 1, 1], parent=[0], action=[0, 0, 1], can_end=[False, True, True]
     )
     chances = [1 - first, first, 1 - second, second]
-    return ts.TreeMDP(tree, [1.0], [0, 2, 4, 4], [0.0, 1.0, 0.0, 1.0], chances)
+    return ts.TreeMDP(tree, [1.0], [0, 0, 2, 4], [0.0, 1.0, 0.0, 1.0], chances)
 
 
 def coin_divergence(one: float, other: float) -> float:
@@ -36,7 +36,7 @@ def rivals_of(mdp):
 
 
 def random_reach(tree, rng):
-    reach = np.ones(tree.num_sequences + 1)
+    reach = np.ones(tree.sequence_end)
     for state in range(tree.num_states):
         here = slice(tree.first_sequence[state], tree.first_sequence[state + 1])
         reach[here] = reach[tree.parent[state]] * rng.dirichlet(np.full(here.stop - here.start, 5.0))

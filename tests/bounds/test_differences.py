@@ -12,7 +12,7 @@ SEEDS = strategies.integers(0, 2**32 - 1)
 
 def random_bet(mdp: ts.TreeMDP, rng: np.random.Generator, stake: float = 0.01) -> Bet:
     plans = [differences.random_plan(mdp.tree, rng) for _ in range(2)]
-    return Bet(*plans, rng.random(mdp.tree.num_sequences), np.array([stake]))
+    return Bet(*plans, rng.random(mdp.tree.sequence_end), np.array([stake]))
 
 
 def random_mdp(rng: np.random.Generator) -> ts.TreeMDP:
@@ -24,7 +24,7 @@ def random_mdp(rng: np.random.Generator) -> ts.TreeMDP:
 
 def outcomes(mdp: ts.TreeMDP):
     """(sequence it ends on, return, probability if the own actions are taken) of every outcome."""
-    for j in range(mdp.tree.num_sequences + 1):
+    for j in range(mdp.tree.sequence_end):
         for outcome in range(mdp.first_outcome[j], mdp.first_outcome[j + 1]):
             yield j, float(mdp.outcome_return[outcome]), float(mdp.outcome_probability[outcome])
 
@@ -36,7 +36,7 @@ def test_the_estimate_is_unbiased_for_every_policy_and_baseline(seed):
     rng = np.random.default_rng(seed)
     mdp = random_mdp(rng)
     bet = random_bet(mdp, rng)
-    reach = np.append(mdp.own_reach(bet.mu), 1.0)
+    reach = mdp.own_reach(bet.mu)
     for plan in [*differences.pure_plans(mdp.tree)[:20], bet.hat]:
         mean = sum(
             reach[j]
@@ -44,14 +44,14 @@ def test_the_estimate_is_unbiased_for_every_policy_and_baseline(seed):
             * differences.estimate(mdp.tree, plan, bet.mu, bet.baseline, differences.path_to(mdp.tree, j), value)
             for j, value, probability in outcomes(mdp)
         )
-        exact = sum(np.append(brute_reach(mdp, plan), 1.0)[j] * p * value for j, value, p in outcomes(mdp))
+        exact = sum(brute_reach(mdp, plan)[j] * p * value for j, value, p in outcomes(mdp))
         assert mean == pytest.approx(exact, abs=1e-9)
 
 
 def brute_reach(mdp: ts.TreeMDP, plan) -> np.ndarray:
     """The own reach of sequences under probabilities that may be all zero where the plan does not come."""
-    reach = np.zeros(mdp.tree.num_sequences)
-    for j in range(mdp.tree.num_sequences):
+    reach = np.zeros(mdp.tree.sequence_end)
+    for j in range(mdp.tree.sequence_end):
         reach[j] = np.prod([plan[played] for _, played in differences.path_to(mdp.tree, j)])
     return reach
 
@@ -63,7 +63,7 @@ def test_settled_bets_are_those_of_every_policy_written_out(seed):
     mdp = random_mdp(rng)
     tree, epsilon = mdp.tree, 0.07
     path = traversal.new_path(tree.horizon)
-    log_capital, scratch = np.zeros(tree.num_sequences + 1), np.empty((2, tree.horizon + 1))
+    log_capital, scratch = np.zeros(tree.sequence_end), np.empty((2, tree.horizon + 1))
     plans = differences.pure_plans(tree)
     written_out = np.zeros(len(plans))
     for _ in range(5):
@@ -78,7 +78,7 @@ def test_settled_bets_are_those_of_every_policy_written_out(seed):
                 lead = differences.difference(tree, plan, bet, decisions, value)
                 written_out[which] += np.log1p(bet.stake[0] * (epsilon - lead))
     for plan, expected in zip(plans, written_out):
-        assert log_capital[:-1][plan > 0].sum() + log_capital[-1] == pytest.approx(expected, abs=1e-9)
+        assert log_capital[plan > 0].sum() == pytest.approx(expected, abs=1e-9)
     assert least_total(tree.links, log_capital) == pytest.approx(written_out.min(), abs=1e-9)
 
 
@@ -88,7 +88,7 @@ def test_the_largest_difference_is_that_of_all_policies_paths_and_returns(seed):
     rng = np.random.default_rng(seed)
     mdp = random_mdp(rng)
     tree, bet = mdp.tree, random_bet(mdp, rng)
-    ends = np.sort(rng.random((2, tree.num_sequences)), axis=0)
+    ends = np.sort(rng.random((2, tree.sequence_end)), axis=0)
     largest = 0.0
     for j in np.flatnonzero(tree.can_end):
         path = differences.path_to(tree, j)

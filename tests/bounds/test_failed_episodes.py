@@ -14,8 +14,8 @@ def random_bet(tree: ts.InfostateTree, rng) -> policy_values.ValueBet:
     return policy_values.ValueBet(
         differences.random_plan(tree, rng),
         differences.random_plan(tree, rng),
-        rng.random(tree.num_sequences),
-        rng.random(tree.num_sequences),
+        rng.random(tree.sequence_end),
+        rng.random(tree.sequence_end),
         rng.uniform(0.01, 0.05, 2),
         rng.random(2),
         np.array([15.0, 15.0]),
@@ -24,14 +24,14 @@ def random_bet(tree: ts.InfostateTree, rng) -> policy_values.ValueBet:
 
 def settled(tree, bet, ended_on: int, value: float | None) -> tuple[np.ndarray, float]:
     """What an episode adds to the bracket of every pure policy, and to that of the lower bound."""
-    path, totals, ranges = traversal.new_path(tree.horizon), np.zeros(tree.num_sequences + 1), tree.return_range
+    path, totals, ranges = traversal.new_path(tree.horizon), np.zeros(tree.sequence_end), tree.return_range
     length = traversal.trace_back(tree.links, ended_on, path)
     if value is None:
-        lower = failed_episodes.settle_failed(tree.links, bet, path, length, *ranges, tree.root_can_end, totals)
+        lower = failed_episodes.settle_failed(tree.links, bet, path, length, *ranges, totals)
     else:
         policy_values.settle_upper(tree.links, bet, path, length, value, totals)
         lower = policy_values.settle_lower(tree.links, bet, path, length, value)
-    return np.array([plan @ totals[:-1] + totals[-1] for plan in differences.pure_plans(tree)]), lower
+    return np.array([plan @ totals for plan in differences.pure_plans(tree)]), lower
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -43,17 +43,13 @@ def test_a_failed_episode_counts_as_the_worst_continuation(seed):
     ends = np.flatnonzero(tree.can_end)
     for _ in range(5):
         bet, tight = random_bet(tree, rng), 0
-        for cut in [tree.num_sequences, *range(tree.num_sequences)]:
+        for cut in range(tree.sequence_end):
             of_policies, of_answer = settled(tree, bet, cut, None)
             worst, lowest = np.full(len(of_policies), -np.inf), np.inf
             for end in map(int, ends):
-                on_the_way = [tree.num_sequences, *(j for _, j in differences.path_to(tree, end))]
+                on_the_way = [tree.root, *(j for _, j in differences.path_to(tree, end))]
                 for value in (least[end], most[end]) if cut in on_the_way else ():
                     upper, lower = settled(tree, bet, end, value)
-                    worst, lowest = np.maximum(worst, upper), min(lowest, lower)
-            if tree.root_can_end and cut == tree.num_sequences:
-                for value in (0.0, 1.0):
-                    upper, lower = settled(tree, bet, cut, value)
                     worst, lowest = np.maximum(worst, upper), min(lowest, lower)
             assert np.all(of_policies >= worst - 1e-12)
             assert of_answer == pytest.approx(lowest)

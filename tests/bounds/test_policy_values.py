@@ -23,8 +23,8 @@ def random_bet(tree: ts.InfostateTree, rng) -> policy_values.ValueBet:
     return policy_values.ValueBet(
         differences.random_plan(tree, rng),
         differences.random_plan(tree, rng),
-        rng.random(tree.num_sequences),
-        rng.random(tree.num_sequences),
+        rng.random(tree.sequence_end),
+        rng.random(tree.sequence_end),
         np.array([0.02, 0.03]),
         np.array([0.4, 0.5]),
         np.array([2.0, 3.0]),
@@ -39,7 +39,7 @@ def psi(u: float) -> float:
 def test_the_bracket_is_that_of_every_single_policy(seed):
     mdp, rng = random_mdp(seed), np.random.default_rng(seed)
     tree, links = mdp.tree, mdp.tree.links
-    totals, path, lower = np.zeros(tree.num_sequences + 1), traversal.new_path(tree.horizon), 0.0
+    totals, path, lower = np.zeros(tree.sequence_end), traversal.new_path(tree.horizon), 0.0
     plans = differences.pure_plans(tree)
     expected, expected_lower = np.zeros(len(plans)), 0.0
     for _ in range(30):
@@ -63,8 +63,8 @@ def test_the_ranges_of_estimates_are_those_of_all_episodes(seed):
     tree = random_mdp(seed).tree
     bet, plans = random_bet(tree, np.random.default_rng(seed)), differences.pure_plans(tree)
     least, most = tree.return_range
-    largest = policy_values.largest_estimate(tree.links, bet, most, tree.root_can_end)
-    smallest = policy_values.least_estimate(tree.links, bet, least, tree.root_can_end)
+    largest = policy_values.largest_estimate(tree.links, bet, most)
+    smallest = policy_values.least_estimate(tree.links, bet, least)
     seen, answers = [], []
     for ended_on in np.flatnonzero(tree.can_end):
         steps = differences.path_to(tree, int(ended_on))
@@ -87,7 +87,7 @@ def test_shares_add_up_to_one_over_every_policy(seed):
     tree = random_mdp(seed).tree
     shares = np.exp(-policy_shares(tree.links))
     for policy in brute_force.policies(tree):
-        assert shares[-1] + shares[list(policy)].sum() == pytest.approx(1)
+        assert shares[0] + shares[list(policy)].sum() == pytest.approx(1)
 
 
 def test_bounds_by_sequences_are_sharper_with_shares_by_policy(mdp_of):
@@ -95,7 +95,7 @@ def test_bounds_by_sequences_are_sharper_with_shares_by_policy(mdp_of):
     learner = ts.BettingUCRL(mdp.tree, delta=0.05, seed=0)
     learner.play(mdp, learner.init_values(mdp), np.random.default_rng(0), 20_000)
     model = learner._model
-    upper = upper_values(mdp.tree, model.visits, model.returns, model.squares, 0.05)[-1]
+    upper = upper_values(mdp.tree, model.visits, model.returns, model.squares, 0.05)[0]
     learner._shares_by_policy = False
     assert mdp.scaled_best_value < upper < learner.upper_bound(0.05)
 

@@ -95,9 +95,9 @@ def test_one_sided_means_need_no_range_on_the_other_side():
 def two_first_states() -> ts.TreeMDP:
     """The first state, reached half of the time, returns 0 or 1, 1/2 each; the second returns 0."""
     tree = ts.InfostateTree(
-        first_sequence=[0, 1, 2], first_child=[2, 2, 2], parent=[2, 2], action=[0, 0], can_end=[True, True]
+        first_sequence=[1, 2, 3], first_child=[0, 2, 2, 2], parent=[0, 0], action=[0, 0, 0], can_end=[False, True, True]
     )
-    return ts.TreeMDP(tree, [0.5, 0.5], [0, 2, 3, 3], [1.0, 0.0, 0.0], [0.25, 0.25, 0.5])
+    return ts.TreeMDP(tree, [0.5, 0.5], [0, 0, 2, 3], [1.0, 0.0, 0.0], [0.25, 0.25, 0.5])
 
 
 def test_continuations_of_one_path_are_drawn_independently():

@@ -58,7 +58,7 @@ def test_theorem_2_by_enumeration(seed):
     gap = gaps(mdp)
     best = brute_force.policy_of(tree, mdp.best_response()[1])
     gap[best] = min((value for policy, value in gap.items() if policy != best), default=0.0)
-    terminals = np.diff(mdp.first_outcome)[:-1]
+    terminals = np.diff(mdp.first_outcome)
     total = 0.0
     for j in np.flatnonzero(tree.can_end):
         least = min(max(value, epsilon) for policy, value in gap.items() if j in policy)
@@ -71,7 +71,7 @@ def test_theorem_2_by_enumeration(seed):
 def test_theorem_3_by_enumeration(seed):
     mdp = brute_force.random_mdp(np.random.default_rng(seed), impossible_chance=0.2)
     tree, gap = mdp.tree, gaps(mdp)
-    terminals = np.diff(mdp.first_outcome)[:-1]
+    terminals = np.diff(mdp.first_outcome)
     total = 0.0
     for j in np.flatnonzero(tree.can_end):
         positive = [value for policy, value in gap.items() if j in policy and value > 1e-12]

@@ -199,10 +199,10 @@ def test_what_is_asked_for_must_be_what_was_saved(mdp_of, tmp_path):
 def test_chances_that_lead_nowhere_are_refused():
     """Within the tolerance of rounding, but an episode that came there could not continue."""
     tree = ts.InfostateTree(
-        first_sequence=[0, 1, 2], first_child=[1, 2, 2], parent=[2, 0], action=[0, 0], can_end=[True, True]
+        first_sequence=[1, 2, 3], first_child=[0, 1, 2, 2], parent=[0, 1], action=[0, 0, 0], can_end=[False, True, True]
     )
     with pytest.raises(ValueError, match="everything that follows it has probability zero"):
-        ts.TreeMDP(tree, [1.0, 5e-10], [0, 1, 2, 2], [1.0, 1.0], [1 - 5e-10, 0.0])
+        ts.TreeMDP(tree, [1.0, 5e-10], [0, 0, 1, 2], [1.0, 1.0], [1 - 5e-10, 0.0])
 
 
 def test_unreadable_is_not_damaged(saved, monkeypatch):

@@ -143,5 +143,5 @@ def test_an_episode_that_the_plan_cannot_have_is_refused(mdp_of):
         with pytest.raises(ValueError, match="cannot end on sequence"):
             learner.learn(sequence, 0.5)
     with pytest.raises(ValueError, match="no episode can end"):
-        learner.learn(tree.num_sequences, 0.5)
+        learner.learn(tree.root, 0.5)
     assert learner.episodes == 0

@@ -61,16 +61,15 @@ def test_states_and_payoffs_are_those_of_all_histories(string):
         numbers.append(of_sequence)
     rng = np.random.default_rng(0)
     for player, tree in enumerate(form.trees):
-        reach = rng.random(form.trees[1 - player].num_sequences + 1)
-        expected, ends = np.zeros((2, tree.num_sequences + 1))
+        reach = rng.random(form.trees[1 - player].sequence_end)
+        expected, ends = np.zeros((2, tree.sequence_end))
         for (first, second, utility), count in endings.items():
             sequences = numbers[0][first], numbers[1][second]
             weight = count * reach[sequences[1 - player]]
             expected[sequences[player]] += weight * (utility if player == 0 else -utility)
             ends[sequences[player]] += 1
         np.testing.assert_allclose(form.gradient(player, reach), expected, atol=1e-10)
-        np.testing.assert_array_equal(tree.can_end, ends[:-1] > 0)
-        assert tree.root_can_end == (ends[-1] > 0)
+        np.testing.assert_array_equal(tree.can_end, ends > 0)
 
 
 @pytest.mark.parametrize(
@@ -123,13 +122,14 @@ def sparse_table(form, player, second):
         bits = (
             tries * np.uint64(0x9E3779B97F4A7C15)
             + own * np.uint64(0xBF58476D1CE4E5B9)
-            + (tree.action.astype(np.uint64) + np.uint64(1)) * np.uint64(0x94D049BB133111EB)
+            + (tree.action[1:].astype(np.uint64) + np.uint64(1)) * np.uint64(0x94D049BB133111EB)
         )
         bits ^= bits >> np.uint64(29)
         bits *= np.uint64(0xBF58476D1CE4E5B9)
         bits ^= bits >> np.uint64(32)
-    largest = np.repeat(np.maximum.reduceat(bits, tree.first_sequence[:-1]), per_state)
-    smallest = np.repeat(np.minimum.reduceat(bits, tree.first_sequence[:-1]), per_state)
+    starts = tree.first_sequence[:-1] - 1
+    largest = np.repeat(np.maximum.reduceat(bits, starts), per_state)
+    smallest = np.repeat(np.minimum.reduceat(bits, starts), per_state)
     return (1 - second) * (bits == largest) + second * (bits == smallest)
 
 
@@ -259,15 +259,15 @@ def test_small_boards_have_the_states_of_large_ones(string):
 def test_a_restricted_game_collects_what_the_whole_one_does(string, monkeypatch):
     whole, rng = form_of(string), np.random.default_rng(0)
     for share in (0.0, 0.3, 1.0):
-        kept = [rng.random(tree.num_sequences) < share for tree in whole.trees]
+        kept = [rng.random(tree.sequence_end) < share for tree in whole.trees]
         for mask, tree in zip(kept, whole.trees):
             mask[tree.first_sequence[:-1] + rng.integers(np.diff(tree.first_sequence))] = True
         form, sequences = whole.restricted(kept)
         for player in (0, 1):
-            reach = np.zeros(whole.trees[1 - player].num_sequences + 1)
-            reach[sequences[1 - player]], reach[-1] = rng.random(len(sequences[1 - player])), 1
-            found = form.gradient(player, np.append(reach[sequences[1 - player]], 1.0))
-            expected = whole.gradient(player, reach)[np.append(sequences[player], -1)]
+            reach = np.zeros(whole.trees[1 - player].sequence_end)
+            reach[sequences[1 - player]] = rng.random(len(sequences[1 - player]))
+            found = form.gradient(player, reach[sequences[1 - player]])
+            expected = whole.gradient(player, reach)[sequences[player]]
             np.testing.assert_allclose(found, expected, atol=1e-12)
     assert form.trees[0].num_states == whole.trees[0].num_states
     monkeypatch.setattr("tmdp_spiel.games.phantom.restricted.MOST_ENDINGS", 10)

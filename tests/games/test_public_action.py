@@ -44,9 +44,9 @@ def by_histories(monkeypatch):
 
 
 def sequence_map(own, other):
-    """For every sequence of `other`, the root last: the sequence of `own` with the same state string and action."""
-    places = np.empty(other.num_sequences + 1, np.int64)
-    places[-1] = own.root
+    """For every sequence of `other`: the sequence of `own` with the same state string and action."""
+    places = np.empty(other.sequence_end, np.int64)
+    places[other.root] = own.root
     for state in range(other.num_states):
         here = own.state_index(other.state_string(state))
         assert own.legal_actions(here).tolist() == other.legal_actions(state).tolist()
@@ -64,8 +64,8 @@ def test_trees_are_node_for_node_those_of_the_histories(string, by_histories):
         assert (tree.num_states, tree.num_sequences) == (expected.num_states, expected.num_sequences)
         assert tree.num_terminals == expected.num_terminals
         places = sequence_map(tree, expected)
-        assert sorted(places) == list(range(tree.num_sequences + 1))
-        np.testing.assert_array_equal(tree.can_end[places[:-1]], expected.can_end)
+        assert sorted(places) == list(range(tree.sequence_end))
+        np.testing.assert_array_equal(tree.can_end[places], expected.can_end)
         for state in range(expected.num_states):
             here = tree.state_index(expected.state_string(state))
             assert tree.state_string(here) == expected.state_string(state)

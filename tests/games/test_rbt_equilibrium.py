@@ -128,7 +128,7 @@ def test_the_number_of_threads_changes_no_bit():
 
 def test_a_restricted_game_collects_what_the_whole_one_does():
     whole, rng = exact_form(SMALL), np.random.default_rng(0)
-    kept = [rng.random(tree.num_sequences) < 0.3 for tree in whole.trees]
+    kept = [rng.random(tree.sequence_end) < 0.3 for tree in whole.trees]
     for mask, tree in zip(kept, whole.trees):
         mask[tree.first_sequence[:-1]] = True
     form, sequences = whole.restricted(kept)
@@ -137,11 +137,11 @@ def test_a_restricted_game_collects_what_the_whole_one_does():
     for ply, after in zip(form.enumerated.plies, [*form.enumerated.plies[1:], None]):
         ply.check(form.enumerated.trees[ply.player], after.num_positions if after else 0)
     for player in (0, 1):
-        other, reach = 1 - player, np.zeros(whole.trees[1 - player].num_sequences + 1)
+        other, reach = 1 - player, np.zeros(whole.trees[1 - player].sequence_end)
         assert form.trees[other].num_sequences < len(reach) / 2
-        reach[sequences[other]], reach[-1] = rng.random(form.trees[other].num_sequences), 1
-        found = form.gradient(player, np.append(reach[sequences[other]], 1.0))
-        np.testing.assert_allclose(found, whole.gradient(player, reach)[np.append(sequences[player], -1)])
+        reach[sequences[other]] = rng.random(form.trees[other].sequence_end)
+        found = form.gradient(player, reach[sequences[other]])
+        np.testing.assert_allclose(found, whole.gradient(player, reach)[sequences[player]])
 
 
 @pytest.mark.parametrize("variant", ("cfr+", "pcfr+"))

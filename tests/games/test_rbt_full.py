@@ -75,7 +75,7 @@ def test_every_state_of_random_games_is_in_the_tree_with_its_actions_and_success
             index = tree.state_index(state.information_state_string())
             assert tree.state_string(index) == state.information_state_string()
             assert list(tree.legal_actions(index)) == state.legal_actions()
-            assert tree.parent[index] == (tree.num_sequences if last[player] is None else last[player])
+            assert tree.parent[index] == (tree.root if last[player] is None else last[player])
             choice = rng.integers(len(state.legal_actions()))
             last[player] = tree.first_sequence[index] + choice
             state.apply_action(state.legal_actions()[choice])

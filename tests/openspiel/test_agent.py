@@ -136,8 +136,8 @@ class Scripted(ts.Learner):
         self.seen = []
 
     def plan(self):
-        plan = np.full(self.tree.num_sequences, 0.25)
-        plan[1::2] = 0.75
+        plan = np.full(self.tree.sequence_end, 0.25)
+        plan[2::2] = 0.75
         return plan
 
     def _update(self, ended_on, value):
@@ -187,7 +187,7 @@ def test_an_episode_without_a_decision_ends_on_the_root():
         evaluate_bots.evaluate_bots(game.new_initial_state(), bots, rng)
     tree = bot.session.learner.tree
     assert len(episodes) == 40
-    assert (tree.num_sequences, 0.0) in episodes
+    assert (tree.root, 0.0) in episodes
     assert bot.session.learner.plays.sum() == 40
 
 
@@ -293,6 +293,6 @@ def test_a_learner_that_has_stopped_plays_its_recommendation():
 def test_states_that_cannot_follow():
     tree = ts.build_infostate_tree("kuhn", 0)
     session = EpisodeSession(ts.UCBT(tree))
-    later = next(state for state in range(tree.num_states) if tree.parent[state] != tree.num_sequences)
+    later = next(state for state in range(tree.num_states) if tree.parent[state] != tree.root)
     with pytest.raises(ValueError, match="cannot follow"):
         session.act(later)

@@ -132,7 +132,7 @@ def test_uniform_and_enumerated_forms():
     equilibrium = ts.equilibrium(game, 10)
     by_strings = policy_table(form, 1, policy_lib.TabularPolicy(game).copy_with_noise(0.0))
     np.testing.assert_allclose(by_strings, form.uniform_policy(1))
-    assert policy_table(form, 1, equilibrium).shape == (form.trees[1].num_sequences,)
+    assert policy_table(form, 1, equilibrium).shape == (form.trees[1].sequence_end,)
     with pytest.raises(TypeError, match="provides no tensors"):
         policy_table(form, 0, lambda tensors: tensors)
 
@@ -192,7 +192,7 @@ def test_wrong_tables_name_the_state():
     with pytest.raises(ValueError, match="state .2. of player 0 are not a distribution"):
         policy_table(form, 0, {"2": {0: 0.5}})
     with pytest.raises(ValueError, match="not a distribution over the legal actions"):
-        policy_table(form, 0, np.zeros(form.trees[0].num_sequences))
+        policy_table(form, 0, np.zeros(form.trees[0].sequence_end))
     with pytest.raises(TypeError, match="not a list"):
         policy_table(form, 0, [1.0])
     with pytest.raises(ValueError, match="outputs must be one of"):

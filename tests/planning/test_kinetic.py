@@ -34,19 +34,19 @@ def test_every_episode_of_a_run_on_leduc(player, leduc):
 def test_a_lead_expires_as_lambda_grows():
     """(loss 0, n = 100) leads (loss 0.3, n = 4) until 0.3 = lambda * (1/2 - 1/10)."""
     tree = ts.InfostateTree(
-        first_sequence=[0, 2],
-        first_child=[1, 1, 1],
-        parent=[2],
-        action=np.arange(2, dtype=np.int16),
-        can_end=[True] * 2,
+        first_sequence=[1, 3],
+        first_child=[0, 1, 1, 1],
+        parent=[0],
+        action=[0, 0, 1],
+        can_end=[False] + [True] * 2,
     )
     estimates = kinetic.new_estimates(tree, False)
-    estimates.plays[:] = 100, 4
-    estimates.totals[:] = 30, 0
+    estimates.plays[1:] = 100, 4
+    estimates.totals[1:] = 30, 0
     stack = np.empty(1, np.int32)
     kinetic.refresh(tree.links, estimates, 0, 0.5, False)
     assert estimates.nodes[0, kinetic.EXPIRY] == pytest.approx(0.75)
     assert kinetic.refresh_expired(tree.links, estimates, 0.74, False, stack) == 0
-    assert kinetic.max_ucb_ending(tree.links, estimates, 0.74, False, 0, 0)[0] == 0
+    assert kinetic.max_ucb_ending(tree.links, estimates, 0.74, False, 0, 0)[0] == 1
     assert kinetic.refresh_expired(tree.links, estimates, 0.76, False, stack) == 1
-    assert kinetic.max_ucb_ending(tree.links, estimates, 0.76, False, 0, 0)[0] == 1
+    assert kinetic.max_ucb_ending(tree.links, estimates, 0.76, False, 0, 0)[0] == 2

@@ -17,14 +17,16 @@ STARTS = ("x0o4x8o2x1o7", "x4o0x8o2x1", "x0o8x1o4x5o3")
 
 def random_plan(tree, rng):
     weight = rng.exponential(size=tree.num_sequences) * (rng.random(tree.num_sequences) < 0.6) + 1e-3
-    return weight / np.repeat(np.add.reduceat(weight, tree.first_sequence[:-1]), np.diff(tree.first_sequence))
+    totals = np.add.reduceat(weight, tree.first_sequence[:-1] - 1)
+    return np.append(1.0, weight / np.repeat(totals, np.diff(tree.first_sequence)))
 
 
 def form_with_plans(start, player, count, seed):
     form = exact_form(f"python_rbt(start={start})")
     rng = np.random.default_rng(seed)
     plans = [random_plan(form.trees[player], rng) for _ in range(count)]
-    return form, plans, [mixtures.SparseReach.of(form.reach(player, plan)[:-1]) for plan in plans]
+    reaches = [form.reach(player, plan) * (np.arange(len(plan)) > 0) for plan in plans]
+    return form, plans, [mixtures.SparseReach.of(reach) for reach in reaches]
 
 
 def loss_of(form, player, reaches, weights):

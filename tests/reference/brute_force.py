@@ -18,7 +18,7 @@ def policies(tree: ts.InfostateTree) -> list[frozenset[int]]:
             found += [frozenset([j]).union(*combination) for combination in itertools.product(*children)]
         return found
 
-    first = [below(state) for state in range(tree.first_child[0])]
+    first = [below(state) for state in range(tree.first_child[1])]
     return [frozenset().union(*combination) for combination in itertools.product(*first)]
 
 
@@ -28,7 +28,7 @@ def endings(tree: ts.InfostateTree, policy) -> list[int]:
 
 def policy_of(tree: ts.InfostateTree, plan) -> frozenset[int]:
     """The sequences that a deterministic plan can play."""
-    reached, played = list(range(tree.first_child[0])), []
+    reached, played = list(range(tree.first_child[1])), []
     while reached:
         state = reached.pop()
         j = int(tree.first_sequence[state] + plan[state])
@@ -56,7 +56,7 @@ def transitions_estimate(tree, policy, episodes, state_visits, sequence_visits, 
 
     if not episodes:
         return 0.0
-    return sum(state_visits[state] / episodes * value(state) for state in range(tree.first_child[0]))
+    return sum(state_visits[state] / episodes * value(state) for state in range(tree.first_child[1]))
 
 
 def upper_bound(estimate: float, plays: int, lam: float, optimistic: bool = False) -> tuple[bool, float]:

@@ -7,8 +7,8 @@ _NEWTON_STEPS = 60
 
 
 def flow(tree) -> np.ndarray:
-    """A row for each state: the sum over its sequences less what leads to it. The root is the last column."""
-    rows = np.zeros((tree.num_states, tree.num_sequences + 1))
+    """A row for each state: the sum over its sequences less what leads to it."""
+    rows = np.zeros((tree.num_states, tree.sequence_end))
     for state in range(tree.num_states):
         rows[state, tree.first_sequence[state] : tree.first_sequence[state + 1]] = 1.0
         rows[state, tree.parent[state]] -= 1.0
@@ -16,13 +16,13 @@ def flow(tree) -> np.ndarray:
 
 
 def least_costs(mdp, reach, signs, epsilon: float) -> np.ndarray:
-    """Per rival, a row of signs, the dual at its largest. reach: own reach of the plan, the root last."""
+    """Per rival, a row of signs, the dual at its largest. reach: own reach of the plan."""
     rivals, size = signs.shape
     states, every = mdp.tree.num_states, slice(None)
     at = np.repeat(np.arange(size), np.diff(mdp.first_outcome))
     weight = reach[at] * mdp.outcome_probability
     slope = signs[:, at] * mdp.outcome_return
-    can_end = np.flatnonzero(mdp.tree.can_end)
+    can_end = np.flatnonzero(mdp.tree.can_end[1:]) + 1
     extra_slope = np.maximum(signs[:, can_end], 0.0)
     equalities = np.hstack([flow(mdp.tree), np.zeros((states, 1))])
     points = np.hstack([np.tile(reach, (rivals, 1)), np.full((rivals, 1), 0.1 * reach.min())])
@@ -34,7 +34,7 @@ def least_costs(mdp, reach, signs, epsilon: float) -> np.ndarray:
         inner, extra = arguments(points)
         inside = (inner.min(axis=1) > 0) & (extra.min(axis=1) > 0) & (points[:, -1] > 0)
         with np.errstate(invalid="ignore", divide="ignore"):
-            value = np.log(inner) @ weight - points[:, -2] + epsilon * points[:, -1]
+            value = np.log(inner) @ weight - points[:, 0] + epsilon * points[:, -1]
             value += _BARRIER * (np.log(extra).sum(axis=1) + np.log(points[:, -1]))
         return np.where(inside, value, -np.inf)
 
@@ -53,7 +53,7 @@ def least_costs(mdp, reach, signs, epsilon: float) -> np.ndarray:
             np.add.at(hessian, (every, index, size), second * slopes)
             np.add.at(hessian, (every, size, index), second * slopes)
             hessian[:, -1, -1] -= (second * slopes**2).sum(axis=1)
-        gradient[:, -2] -= 1.0
+        gradient[:, 0] -= 1.0
         gradient[:, -1] += epsilon + _BARRIER / points[:, -1]
         hessian[:, -1, -1] -= _BARRIER / points[:, -1] ** 2
         system = np.zeros((rivals, size + 1 + states, size + 1 + states))
@@ -74,4 +74,4 @@ def least_costs(mdp, reach, signs, epsilon: float) -> np.ndarray:
         length[worse] = 0.0
         points = points + length[:, None] * step
     inner, _ = arguments(points)
-    return np.log(inner / reach[at]) @ weight + 1.0 - points[:, -2] + epsilon * points[:, -1]
+    return np.log(inner / reach[at]) @ weight + 1.0 - points[:, 0] + epsilon * points[:, -1]

@@ -9,7 +9,7 @@ from reference import brute_force
 def path_to(tree: ts.InfostateTree, ended_on: int) -> list[tuple[int, int]]:
     """The (state, sequence) pairs of an episode in order."""
     path, sequence = [], ended_on
-    while sequence != tree.num_sequences:
+    while sequence != tree.root:
         state = int(np.searchsorted(tree.first_sequence, sequence, side="right") - 1)
         path.insert(0, (state, sequence))
         sequence = int(tree.parent[state])
@@ -33,8 +33,8 @@ def pure_plans(tree: ts.InfostateTree) -> list[np.ndarray]:
     """Every reduced policy as probabilities of sequences, 0 at states that it does not reach."""
     plans = []
     for policy in brute_force.policies(tree):
-        plan = np.zeros(tree.num_sequences)
-        plan[list(policy)] = 1.0
+        plan = np.zeros(tree.sequence_end)
+        plan[[tree.root, *policy]] = 1.0
         plans.append(plan)
     return plans
 
@@ -48,4 +48,4 @@ def difference(tree: ts.InfostateTree, plan, bet, path, value: float) -> float:
 def random_plan(tree: ts.InfostateTree, rng: np.random.Generator) -> np.ndarray:
     """A mixed plan that takes every action."""
     sizes = np.diff(tree.first_sequence)
-    return np.concatenate([0.9 * rng.dirichlet(np.ones(size)) + 0.1 / size for size in sizes])
+    return np.concatenate([[1.0], *(0.9 * rng.dirichlet(np.ones(size)) + 0.1 / size for size in sizes)])

@@ -4,17 +4,17 @@ import numpy as np
 
 
 class Episodes:
-    """All episodes of a learner. The root is the sequence tree.num_sequences."""
+    """All episodes of a learner."""
 
     def __init__(self, tree):
         self.tree = tree
-        self.after = [[] for _ in range(tree.num_sequences + 1)]  # what followed: ("state", s) or ("return", value)
+        self.after = [[] for _ in range(tree.sequence_end)]  # what followed: ("state", s) or ("return", value)
 
     def see(self, ended_on, value):
         sequence, next_thing = ended_on, ("return", value)
         while True:
             self.after[sequence].append(next_thing)
-            if sequence == self.tree.num_sequences:
+            if sequence == self.tree.root:
                 return
             state = int(np.searchsorted(self.tree.first_sequence, sequence, side="right") - 1)
             sequence, next_thing = int(self.tree.parent[state]), ("state", state)
@@ -30,9 +30,9 @@ class Episodes:
         return np.array([x if kind == "return" else values[x] for kind, x in self.after[sequence][:number]], float)
 
     def bottom_up(self, bounds, with_root=True):
-        """U and L per sequence, the root last; bounds(sequence, U of states, L of states) gives one pair."""
+        """U and L per sequence; bounds(sequence, U of states, L of states) gives one pair."""
         tree = self.tree
-        upper, lower = np.ones(tree.num_sequences + 1), np.zeros(tree.num_sequences + 1)
+        upper, lower = np.ones(tree.sequence_end), np.zeros(tree.sequence_end)
         state_upper, state_lower = np.ones(tree.num_states), np.zeros(tree.num_states)
         for state in reversed(range(tree.num_states)):
             own = self.sequences(state)
@@ -40,18 +40,18 @@ class Episodes:
                 if self.after[j]:
                     upper[j], lower[j] = bounds(j, state_upper, state_lower)
             state_upper[state], state_lower[state] = upper[own].max(), lower[own].max()
-        if with_root and self.after[-1]:
-            upper[-1], lower[-1] = bounds(tree.num_sequences, state_upper, state_lower)
+        if with_root and self.after[tree.root]:
+            upper[tree.root], lower[tree.root] = bounds(tree.root, state_upper, state_lower)
         return upper, lower
 
 
 def best_values(mdp):
-    """The true expected return after each sequence under the best play, the root last; nan where nothing leads."""
+    """The true expected return after each sequence under the best play; nan where nothing leads."""
     tree = mdp.tree
     values, best = mdp.chances.ending_value.copy(), mdp.best_values()
     for state in range(tree.num_states):
         values[tree.parent[state]] += best[state]
-    reach = np.append(np.repeat(mdp.reach, np.diff(tree.first_sequence)), 1.0)
+    reach = np.append(1.0, np.repeat(mdp.reach, np.diff(tree.first_sequence)))
     return np.divide(values, reach, out=np.full(len(values), np.nan), where=reach > 0)
 
 

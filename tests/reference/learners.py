@@ -52,19 +52,18 @@ def make(name, tree, seed=0):
 def ends_at_once() -> ts.TreeMDP:
     """A Tree MDP whose episodes end before any own decision a third of the time."""
     tree = ts.InfostateTree(
-        first_sequence=[0, 2, 4],
-        first_child=[1, 2, 2, 2, 2],
-        parent=[4, 0],
-        action=[0, 1, 0, 1],
-        can_end=[True, True, True, True],
-        root_can_end=True,
+        first_sequence=[1, 3, 5],
+        first_child=[0, 1, 2, 2, 2, 2],
+        parent=[0, 1],
+        action=[0, 0, 1, 0, 1],
+        can_end=[True, True, True, True, True],
     )
     return ts.TreeMDP(
         tree,
         reach=[2 / 3, 1 / 3],
-        first_outcome=[0, 1, 3, 4, 5, 7],
-        outcome_return=[0.2, 0.0, 1.0, 0.9, 0.1, 0.0, 1.0],
-        outcome_probability=[1 / 3, 1 / 3, 1 / 3, 1 / 3, 1 / 3, 1 / 6, 1 / 6],
+        first_outcome=[0, 2, 3, 5, 6, 7],
+        outcome_return=[0.0, 1.0, 0.2, 0.0, 1.0, 0.9, 0.1],
+        outcome_probability=[1 / 6, 1 / 6, 1 / 3, 1 / 3, 1 / 3, 1 / 3, 1 / 3],
     )
 
 

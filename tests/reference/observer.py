@@ -12,10 +12,10 @@ class Observer:
         self.adaptive = adaptive
         self.tree, self.baseline, self.policies = tree, baseline, brute_force.policies(tree)
         self.episodes, self.returns = 0, []
-        self.plays = np.zeros(tree.num_sequences, np.int64)
-        self.ended, self.returned = np.zeros(tree.num_sequences), np.zeros(tree.num_sequences)
+        self.plays = np.zeros(tree.sequence_end, np.int64)
+        self.ended, self.returned = np.zeros(tree.sequence_end), np.zeros(tree.sequence_end)
         self.state_visits = np.zeros(tree.num_states, np.int64)
-        self.sequence_visits = np.zeros(tree.num_sequences, np.int64)
+        self.sequence_visits = np.zeros(tree.sequence_end, np.int64)
 
     def see(self, policy, ended_on, value):
         self.episodes += 1
@@ -25,7 +25,7 @@ class Observer:
         self.returned[ended_on] += value
         if self.adaptive and self.episodes in (16, 32, 64, 128, 256):
             self.baseline = np.mean(self.returns[0 if self.episodes == 16 else self.episodes // 2 :])
-        while ended_on != self.tree.num_sequences:
+        while ended_on != self.tree.root:
             state = int(np.searchsorted(self.tree.first_sequence, ended_on, side="right")) - 1
             self.state_visits[state] += 1
             self.sequence_visits[ended_on] += 1

@@ -17,7 +17,7 @@ class BothPlanners:
         states = self.tree.num_states
         self.estimates = kinetic.new_estimates(self.tree, optimistic) if estimates is None else estimates
         self.deviations = kinetic.new_deviations(self.tree)
-        self.work = full_pass.new_workspace(states, self.tree.num_sequences)
+        self.work = full_pass.new_workspace(states, self.tree.sequence_end)
         self.forced = np.full(states, -1, PLAN_DTYPE)
         self.plan, self.reached = np.zeros(states, PLAN_DTYPE), np.empty(states, np.int32)
         self.stack = np.empty(states, np.int32)
@@ -61,7 +61,6 @@ class BothPlanners:
         ended_on, value = self.mdp.sample(self.plan, rng)
         states = self.reached[:number]
         self.estimates.plays[self.tree.first_sequence[states] + self.plan[states]] += 1
-        if ended_on < self.tree.num_sequences:
-            self.estimates.totals[ended_on] += value - 0.5
+        self.estimates.totals[ended_on] += value - 0.5
         for state in states[::-1]:
             kinetic.refresh(self.links, self.estimates, state, lam, self.optimistic)

@@ -9,9 +9,9 @@ def random_tables(form, rng, zeros=0.3):
     tables = []
     for tree in form.trees:
         weights = rng.random(tree.num_sequences) * (rng.random(tree.num_sequences) > zeros)
-        weights[tree.first_sequence[:-1]] += 0.01
-        totals = np.add.reduceat(weights, tree.first_sequence[:-1])
-        tables.append(weights / np.repeat(totals, np.diff(tree.first_sequence)))
+        weights[tree.first_sequence[:-1] - 1] += 0.01
+        totals = np.add.reduceat(weights, tree.first_sequence[:-1] - 1)
+        tables.append(np.append(1.0, weights / np.repeat(totals, np.diff(tree.first_sequence))))
     return tables
 
 

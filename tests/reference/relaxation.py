@@ -7,12 +7,10 @@ import tmdp_spiel as ts
 
 def continuations(mdp: ts.TreeMDP, sequence: int):
     """[(probability, child state or None, return)] after a sequence, given that it was reached."""
-    tree, root = mdp.tree, mdp.tree.num_sequences
-    if sequence == root:
-        reach, children = 1.0, range(tree.first_child[0])
-    else:
-        state = next(s for s in range(tree.num_states) if tree.first_sequence[s + 1] > sequence)
-        reach, children = mdp.reach[state], range(tree.first_child[sequence], tree.first_child[sequence + 1])
+    tree, reach = mdp.tree, 1.0
+    if sequence != tree.root:
+        reach = mdp.reach[next(s for s in range(tree.num_states) if tree.first_sequence[s + 1] > sequence)]
+    children = range(tree.first_child[sequence], tree.first_child[sequence + 1])
     found = [(mdp.reach[child] / reach, child, None) for child in children if mdp.reach[child] > 0]
     for at in range(mdp.first_outcome[sequence], mdp.first_outcome[sequence + 1]):
         if mdp.outcome_probability[at] > 0:
@@ -31,9 +29,7 @@ def scenarios(mdp: ts.TreeMDP, values):
     def sequences(state):
         return range(tree.first_sequence[state], tree.first_sequence[state + 1])
 
-    reachable = [j for state in range(tree.num_states) if mdp.reach[state] > 0 for j in sequences(state)] + [
-        tree.num_sequences
-    ]
+    reachable = [j for state in range(tree.num_states) if mdp.reach[state] > 0 for j in sequences(state)] + [tree.root]
     for chosen in itertools.product(*(continuations(mdp, j) for j in reachable)):
         after = dict(zip(reachable, chosen))
 
@@ -47,7 +43,7 @@ def scenarios(mdp: ts.TreeMDP, values):
         probability = 1.0
         for chance, _, _ in chosen:
             probability *= chance
-        yield probability, best(tree.num_sequences, 0.0)
+        yield probability, best(tree.root, 0.0)
 
 
 def episodes(mdp: ts.TreeMDP, values, plan):
@@ -64,4 +60,4 @@ def episodes(mdp: ts.TreeMDP, values, plan):
                     if plan[j] > 0:
                         yield from follow(j, probability * chance * plan[j], penalties + values[child] - mean)
 
-    yield from follow(tree.num_sequences, 1.0, 0.0)
+    yield from follow(tree.root, 1.0, 0.0)

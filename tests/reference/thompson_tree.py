@@ -33,7 +33,7 @@ class ThompsonTwin:
     def looked_at(self, state):
         """The actions in the order in which equal ones are taken."""
         actions = list(self.actions(state))
-        draw = hash_rng.uniform(self.seed, self.state_visits(state), 2**61 + actions[0])
+        draw = hash_rng.uniform(self.seed, self.state_visits(state), 2**61 + actions[0] - 1)
         start = int(draw * len(actions))
         return actions[start:] + actions[:start]
 
@@ -60,7 +60,7 @@ class ThompsonTwin:
         return min(lowest for lowest, _ in ranges), max(highest for _, highest in ranges)
 
     def normal(self, time, key):
-        one, two = hash_rng.uniform(self.seed, time, key), hash_rng.uniform(self.seed, time, 2**62 + key)
+        one, two = (hash_rng.uniform(self.seed, time, each) for each in (key, 2**62 + key))
         return math.sqrt(-2 * math.log(1 - one)) * math.cos(2 * math.pi * two)
 
     def width(self, sequence, deviation):
@@ -95,7 +95,7 @@ class ThompsonTwin:
 
     def learn(self, ended_on, value):
         tree, path, sequence = self.tree, [], ended_on
-        while sequence != tree.num_sequences:
+        while sequence != tree.root:
             path.append(sequence)
             sequence = int(tree.parent[self.state_of(sequence)])
         self.repeated.append(all(self.visits(j) > 0 for j in path))
@@ -112,7 +112,7 @@ class ThompsonTwin:
                 scores = self.estimates(state, row, self.deviation())
                 if row < len(self.levels):
                     for j in filter(self.visits, scores):
-                        scores[j] += self.width(j, self.deviation()) * self.normal(self.state_visits(state), j)
+                        scores[j] += self.width(j, self.deviation()) * self.normal(self.state_visits(state), j - 1)
                 self.rows[row][state] = max(scores, key=scores.get)
 
     def choose_level(self):

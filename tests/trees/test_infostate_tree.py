@@ -5,11 +5,11 @@ import tmdp_spiel as ts
 
 # One first state with two actions; the first action leads to a second state or ends, the second only ends.
 ARRAYS = dict(
-    first_sequence=[0, 2, 4],
-    first_child=[1, 2, 2, 2, 2],
-    parent=[4, 0],
-    action=[0, 1, 0, 1],
-    can_end=[1, 1, 1, 1],
+    first_sequence=[1, 3, 5],
+    first_child=[0, 1, 2, 2, 2, 2],
+    parent=[0, 1],
+    action=[0, 0, 1, 0, 1],
+    can_end=[0, 1, 1, 1, 1],
 )
 
 
@@ -25,10 +25,9 @@ def test_a_tree_made_by_hand():
 
 
 def test_level_order(kuhn):
-    assert kuhn.first_sequence.tolist() == [0, 2, 4, 6, 8, 10, 12]
-    assert kuhn.first_child[0] == 3
-    assert kuhn.parent.tolist() == [12, 12, 12, 0, 2, 4]
-    assert kuhn.first_child.tolist() == [3, 4, 4, 5, 5, 6, 6, 6, 6, 6, 6, 6, 6]
+    assert kuhn.first_sequence.tolist() == [1, 3, 5, 7, 9, 11, 13]
+    assert kuhn.parent.tolist() == [0, 0, 0, 1, 3, 5]
+    assert kuhn.first_child.tolist() == [0, 3, 4, 4, 5, 5, 6, 6, 6, 6, 6, 6, 6, 6]
 
 
 def test_arrays_are_narrow_and_read_only(kuhn):
@@ -46,18 +45,20 @@ def test_arrays_are_narrow_and_read_only(kuhn):
 @pytest.mark.parametrize(
     "changed, message",
     [
-        ({"first_sequence": [0, 2]}, "first_sequence needs 3 entries"),
-        ({"first_sequence": [0, 2, 3]}, "from 0 to the number of sequences"),
-        ({"first_sequence": [0, 9_999, 4]}, "level order"),
-        ({"first_sequence": [0, 4, 4]}, "level order"),
-        ({"first_sequence": [0, 99_999, 4]}, "at most 32767"),
-        ({"first_child": [1, 2, 2, 2]}, "first_child 5"),
-        ({"first_child": [9_999_999, 2, 2, 2, 2]}, "level order"),
-        ({"first_child": [-1, 2, 2, 2, 2]}, "level order"),
-        ({"first_child": [1, 1, 2, 2, 2]}, "level order"),
-        ({"parent": [4, 1]}, "level order"),
-        ({"parent": [0, 0]}, "level order"),
-        ({"can_end": [1, 0, 1, 1]}, "level order"),
+        ({"first_sequence": [1, 3]}, "first_sequence needs 3 entries"),
+        ({"first_sequence": [1, 3, 4]}, "from 1, after the root, to the number of sequences"),
+        ({"first_sequence": [0, 2, 4]}, "from 1, after the root, to the number of sequences"),
+        ({"first_sequence": [1, 9_999, 5]}, "level order"),
+        ({"first_sequence": [1, 5, 5]}, "level order"),
+        ({"first_sequence": [1, 99_999, 5]}, "at most 32767"),
+        ({"first_child": [0, 1, 2, 2, 2]}, "first_child 6"),
+        ({"first_child": [0, 9_999_999, 2, 2, 2, 2]}, "level order"),
+        ({"first_child": [0, -1, 2, 2, 2, 2]}, "level order"),
+        ({"first_child": [0, 1, 1, 2, 2, 2]}, "level order"),
+        ({"first_child": [1, 1, 2, 2, 2, 2]}, "level order"),
+        ({"parent": [0, 2]}, "level order"),
+        ({"parent": [1, 1]}, "level order"),
+        ({"can_end": [0, 1, 0, 1, 1]}, "level order"),
         ({"action": [0, 1]}, "action needs one entry"),
         ({"max_utility": 0.0}, "max_utility must exceed"),
     ],
@@ -71,14 +72,14 @@ def test_malformed_trees_are_refused(changed, message):
     "plan, message",
     [
         ([0] * 5, "needs 6 entries, one per state, not 5"),
-        ([0.5] * 11, "needs 12 entries, one per sequence, not 11"),
+        ([0.5] * 11, "needs 13 entries, one per sequence, the root's first, not 11"),
         ([0, 0, 2, 0, 0, 0], "action index 2 at state 2, which has 2 legal actions"),
         ([0, -1, 0, 0, 0, 0], "action index -1 at state 1"),
         ([0, 0, 0, 0, 0, 65_536], "action index 65536"),
-        ([0.5] * 10 + [0.5, 0.6], "state 5 is not a distribution"),
-        ([1.5, -0.5] + [0.5] * 10, "state 0 is not a distribution"),
-        ([0.5, np.nan] + [0.5] * 10, "state 0 is not a distribution"),
-        ([np.inf, -np.inf] + [0.5] * 10, "state 0 is not a distribution"),
+        ([0.5] * 11 + [0.5, 0.6], "state 5 is not a distribution"),
+        ([1, 1.5, -0.5] + [0.5] * 10, "state 0 is not a distribution"),
+        ([1, 0.5, np.nan] + [0.5] * 10, "state 0 is not a distribution"),
+        ([1, np.inf, -np.inf] + [0.5] * 10, "state 0 is not a distribution"),
         ([[0] * 6], "one-dimensional"),
         ([True] * 6, "not bool"),
         (["fold"] * 6, "one-dimensional"),
@@ -91,8 +92,12 @@ def test_bad_plans_are_refused(kuhn, plan, message):
         kuhn.check_plan(plan)
 
 
+def test_the_entry_of_the_root_may_be_left_out(kuhn):
+    assert kuhn.check_plan([0.25, 0.75] * 6).tolist() == [1.0] + [0.25, 0.75] * 6
+
+
 def test_deterministic_plans_as_probabilities(kuhn):
-    assert kuhn.as_probabilities([0, 1, 0, 1, 1, 0]).tolist() == [1, 0, 0, 1, 1, 0, 0, 1, 0, 1, 1, 0]
+    assert kuhn.as_probabilities([0, 1, 0, 1, 1, 0]).tolist() == [1, 1, 0, 0, 1, 1, 0, 0, 1, 0, 1, 1, 0]
 
 
 def test_states_and_strings(kuhn):
@@ -119,11 +124,11 @@ def test_saved_and_opened_again(tmp_path, kuhn):
 def test_number_of_policies_beyond_floats_is_infinite():
     states = 2_000
     tree = ts.InfostateTree(
-        first_sequence=np.arange(0, 2 * states + 1, 2),
-        first_child=np.full(2 * states + 1, states),
-        parent=np.full(states, 2 * states),
-        action=np.tile([0, 1], states),
-        can_end=np.ones(2 * states),
+        first_sequence=np.arange(1, 2 * states + 2, 2),
+        first_child=np.append(0, np.full(2 * states + 1, states)),
+        parent=np.zeros(states),
+        action=np.append(0, np.tile([0, 1], states)),
+        can_end=np.append(0, np.ones(2 * states)),
     )
     assert tree.log_num_policies == pytest.approx(states * np.log(2))
     assert tree.num_policies == np.inf

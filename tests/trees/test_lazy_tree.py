@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from tmdp_spiel.trees import traversal
-from tmdp_spiel.trees.lazy_tree import OUTSIDE, ROOT, LazyTree
+from tmdp_spiel.trees.lazy_tree import OUTSIDE, LazyTree
+from tmdp_spiel.trees.traversal import ROOT
 
 
 class ReferenceTree:
@@ -40,7 +41,7 @@ def children(tree, sequence):
 def lazy_tree(seed, number, **options):
     rng, tree, reference = np.random.default_rng(seed), LazyTree(**options), ReferenceTree()
     for _ in range(number):
-        sequence = int(rng.integers(tree.num_sequences + 1))
+        sequence = int(rng.integers(tree.sequence_end))
         string, legal = f"s{rng.integers(3)}", tuple(range(int(rng.integers(1, 5))))
         assert tree.get_or_add(sequence, string, legal) == reference.get_or_add(sequence, string, legal)
         if rng.random() < 0.02:
@@ -113,7 +114,7 @@ def test_pickled_learners_resume():
 def test_plans_are_for_the_states_so_far():
     tree = LazyTree()
     tree.get_or_add(ROOT, "a", (0, 1))
-    np.testing.assert_array_equal(tree.as_probabilities([1]), [0, 0, 1])
+    np.testing.assert_array_equal(tree.as_probabilities([1]), [1, 0, 1])
     with pytest.raises(ValueError, match="needs 1 entries"):
         tree.check_plan([0, 0])
 

@@ -148,9 +148,9 @@ def test_a_wrong_policy_is_named_by_its_state(wrong):
     table[form.trees[0].first_sequence[form.trees[0].state_index("1pb")]] = wrong
     with pytest.raises(ValueError, match="'1pb'.*legal actions"):
         form.reach(0, table)
-    with pytest.raises(ValueError, match="12 floats"):
-        form.reach(0, table[:-1])
+    with pytest.raises(ValueError, match="13 floats"):
+        form.reach(0, table[:-2])
     with pytest.raises(ValueError, match="13 float64 entries"):
-        form.gradient(1, table)
+        form.gradient(1, table[:-1])
     with pytest.raises(ValueError, match="variant"):
         CFRSolver(form, "cfr++")

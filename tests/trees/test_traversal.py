@@ -31,7 +31,7 @@ def listed_children(links, sequence: int) -> list[int]:
 def test_children_are_the_states_whose_parent_is_the_sequence(mdp):
     tree, values = mdp.tree, np.random.default_rng(0).random(mdp.tree.num_states)
     assert traversal.root(tree.links) == tree.root
-    for sequence in (*range(tree.num_sequences), tree.root):
+    for sequence in (*range(1, tree.sequence_end), tree.root):
         expected = children_of(tree, sequence)
         assert listed_children(tree.links, sequence) == expected
         assert traversal.num_children(tree.links, sequence) == len(expected)
@@ -44,7 +44,7 @@ def test_children_are_the_states_whose_parent_is_the_sequence(mdp):
 def test_a_path_is_traced_forced_and_released(mdp):
     tree, path = mdp.tree, traversal.new_path(mdp.tree.horizon)
     forced = np.full(tree.num_states, -1, np.int16)
-    for sequence in range(tree.num_sequences):
+    for sequence in range(1, tree.sequence_end):
         states, sequences, above = [], [], sequence
         while above != tree.root:
             states.append(int(np.searchsorted(tree.first_sequence, above, "right")) - 1)

@@ -33,10 +33,10 @@ def all_plans(tree):
 
 def path_to(tree, sequence):
     """The sequences from the first own decision to this one."""
-    path = [] if sequence == tree.num_sequences else [sequence]
+    path = [] if sequence == tree.root else [sequence]
     while path:
         above = tree.parent[state_of(tree, path[0])]
-        if above == tree.num_sequences:
+        if above == tree.root:
             break
         path.insert(0, int(above))
     return path
@@ -58,14 +58,16 @@ def outcomes_of(mdp, sequence):
 def enumerated_value(mdp, plan):
     return sum(
         mdp.outcome_probability[outcome] * mdp.outcome_return[outcome]
-        for sequence in range(mdp.tree.num_sequences + 1)
+        for sequence in range(mdp.tree.sequence_end)
         if plays(mdp.tree, plan, sequence)
         for outcome in outcomes_of(mdp, sequence)
     )
 
 
 def random_mixed_plan(tree, rng):
-    return np.concatenate([rng.dirichlet(np.ones(len(sequences_of(tree, s)))) for s in range(tree.num_states)])
+    return np.concatenate(
+        [[1.0], *(rng.dirichlet(np.ones(len(sequences_of(tree, s)))) for s in range(tree.num_states))]
+    )
 
 
 @quick
@@ -87,7 +89,7 @@ def test_loss_is_what_the_best_policy_through_a_sequence_gives_up(mdp):
     best = max(value for value, _ in valued_plans)
     losses = [
         best - max(value for value, plan in valued_plans if plays(tree, plan, sequence))
-        for sequence in range(tree.num_sequences)
+        for sequence in range(tree.sequence_end)
     ]
     np.testing.assert_allclose(mdp.losses(), losses, atol=1e-12)
 
@@ -96,7 +98,7 @@ def test_loss_is_what_the_best_policy_through_a_sequence_gives_up(mdp):
 @on_random_mdps
 def test_reduced_policies_and_ending_sequences(mdp):
     tree = mdp.tree
-    played = {tuple(j for j in range(tree.num_sequences) if plays(tree, plan, j)) for plan in all_plans(tree)}
+    played = {tuple(j for j in range(1, tree.sequence_end) if plays(tree, plan, j)) for plan in all_plans(tree)}
     assert tree.num_policies == len(played)
     assert tree.log_num_policies == pytest.approx(np.log(len(played)))
     assert tree.log_num_unreduced_policies == pytest.approx(np.log(len(all_plans(tree))))
@@ -106,7 +108,7 @@ def test_reduced_policies_and_ending_sequences(mdp):
 @quick
 @on_random_mdps
 def test_horizon_is_the_longest_path(mdp):
-    assert mdp.tree.horizon == max(len(path_to(mdp.tree, j)) for j in range(mdp.tree.num_sequences))
+    assert mdp.tree.horizon == max(len(path_to(mdp.tree, j)) for j in range(1, mdp.tree.sequence_end))
 
 
 @quick
@@ -114,11 +116,11 @@ def test_horizon_is_the_longest_path(mdp):
 def test_reach_of_mixed_plans(mdp, seed):
     tree = mdp.tree
     plan = random_mixed_plan(tree, np.random.default_rng(seed))
-    own = [np.prod([plan[step] for step in path_to(tree, j)]) for j in range(tree.num_sequences)] + [1.0]
-    np.testing.assert_allclose(mdp.own_reach(plan), own[:-1])
-    through = [own[j] * mdp.reach[state_of(tree, j)] for j in range(tree.num_sequences)]
+    own = [np.prod([plan[step] for step in path_to(tree, j)]) for j in range(tree.sequence_end)]
+    np.testing.assert_allclose(mdp.own_reach(plan), own)
+    through = [1.0] + [own[j] * mdp.reach[state_of(tree, j)] for j in range(1, tree.sequence_end)]
     np.testing.assert_allclose(mdp.sequence_reach(plan), through)
-    ends = [own[j] * mdp.outcome_probability[o] for j in range(tree.num_sequences + 1) for o in outcomes_of(mdp, j)]
+    ends = [own[j] * mdp.outcome_probability[o] for j in range(tree.sequence_end) for o in outcomes_of(mdp, j)]
     np.testing.assert_allclose(mdp.terminal_reach(plan), ends)
     assert sum(ends) == pytest.approx(1.0)
     assert mdp.value(plan) == pytest.approx(np.dot(ends, mdp.outcome_return))
@@ -158,7 +160,7 @@ def test_samples_of_a_game_can_end_on_the_root():
     mdp = ts.build_tree(game, 1, ts.uniform(game))
     rng = np.random.default_rng(0)
     ended_on = [mdp.sample([0], rng)[0] for _ in range(1000)]
-    assert set(ended_on) == {0, mdp.tree.num_sequences}
+    assert set(ended_on) == {0, 1}
     assert ended_on.count(0) == pytest.approx(500, abs=60)
 
 

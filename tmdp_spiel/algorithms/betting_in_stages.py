@@ -31,6 +31,7 @@ from tmdp_spiel.bounds.history_values import answer_estimate, least_estimate
 from tmdp_spiel.bounds.policy_values import largest_total, penalty
 from tmdp_spiel.core import validation
 from tmdp_spiel.trees.history_tree import OTHER, OWN, HistoryTree
+from tmdp_spiel.trees.traversal import ROOT
 from tmdp_spiel.trees.tree_mdp import own_reach
 
 # Chosen on liars_dice, seeds from 1000. None of these affects a guarantee.
@@ -72,12 +73,12 @@ class BettingInStages(Learner):
         self.planned = None if planned is None else validation.whole_number("planned", planned)
         self._expected = 0.0
         self._apart = every_history_apart(rules)
-        self.order, sequences = asking_order(self._apart), rules.tree.num_sequences
+        self.order, sequences = asking_order(self._apart), rules.tree.sequence_end
         self._visits, self._now = np.zeros(len(rules)), np.zeros(len(rules))  # before this stage, in it
-        self._totals = np.zeros(sequences + 1)  # of the upper bound, see bounds/policy_values
+        self._totals = np.zeros(sequences)  # of the upper bound, see bounds/policy_values
         self._mixture = np.zeros(sequences)  # summed reaches of the answers of the stages before
         self._numbers = np.zeros(3)
-        self._mu = np.empty(sequences)
+        self._mu = np.ones(sequences)
         self._stage, self._within = 0, np.zeros((_STAGES_WITH_POINTS * len(_POINTS), 2))  # totals and stakes
         self._design()
 
@@ -120,7 +121,7 @@ class BettingInStages(Learner):
     def _settle(self, stake: float, totals: np.ndarray) -> None:
         histories = self._apart.histories
         asked, shares = _answers(histories, self._now)
-        anything = np.ones(self.tree.num_sequences)
+        anything = np.ones(self.tree.sequence_end)
         settle_answers(histories, self.order, asked, shares, self._base, anything, stake, 1.0, totals)
 
     def _end_stage(self) -> None:
@@ -222,14 +223,14 @@ class BettingInStages(Learner):
         outlook, histories, mu = (
             self._look_ahead(self._visits + self._now),
             self._apart.histories,
-            np.empty_like(self._mu),
+            np.ones_like(self._mu),
         )
         flow, stake, _ = self._explore(outlook, size)
         mix(self.tree.links, flow, outlook.answer, _ANSWER, mu)
         reach, asked = outlook.reach * _own_reach_of(histories, mu), np.zeros(len(histories.first_answer) - 1)
         acts = np.flatnonzero(histories.kind == OTHER)
         asked[self.order.state[acts]] = 0.5 * size * reach[acts]
-        totals, anything = np.zeros(len(mu) + 1), np.ones(len(mu))
+        totals, anything = np.zeros(len(mu)), np.ones(len(mu))
         settle_answers(histories, self.order, asked, outlook.shares, outlook.base, anything, stake, 1.0, totals)
         self._foreseen[size] = found = float(largest_total(self.tree.links, totals)), stake
         return found
@@ -279,7 +280,7 @@ def plan_of_strands(links, histories, reach, gaps, moments, theta, least, trust)
     A strand follows all own actions; see part_of_strand.
     """
     sequences, states = len(links.can_end), len(links.parent)
-    wanted, flow, below = np.ones(sequences + 1), np.empty(sequences), np.zeros(states)
+    wanted, flow, below = np.ones(sequences), np.ones(sequences), np.zeros(states)
     for state in range(states):
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             wanted[j] = min(wanted[links.parent[state]], part_of_strand(gaps[j], theta * moments[j], least, trust))
@@ -291,7 +292,7 @@ def plan_of_strands(links, histories, reach, gaps, moments, theta, least, trust)
             below[state] += flow[j]
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             flow[j] /= below[state]
-    first, width, total = links.first_child[0], 0.0, 0.0
+    first, width, total = links.first_child[ROOT + 1], 0.0, 0.0
     for h in range(histories.own_first[0], histories.own_end[0]):
         if histories.slot[h] < first:
             width += reach[h] * below[histories.slot[h]]

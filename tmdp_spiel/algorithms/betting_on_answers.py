@@ -20,6 +20,7 @@ from tmdp_spiel.bounds.policy_values import largest_total
 from tmdp_spiel.core import validation
 from tmdp_spiel.core.jit import kernel
 from tmdp_spiel.trees.history_tree import CHANCE, END, OTHER, HistoryTree
+from tmdp_spiel.trees.traversal import ROOT
 from tmdp_spiel.trees.tree_mdp import own_reach
 
 # None of these affects a guarantee.
@@ -52,12 +53,12 @@ class BettingOnAnswers(Learner):
         self.rules, self.delta = rules, validation.probability("delta", delta)
         self.planned = None if planned is None else validation.whole_number("planned", planned)
         self.order = asking_order(rules)
-        first, sequences = rules.histories.first_answer, rules.tree.num_sequences
+        first, sequences = rules.histories.first_answer, rules.tree.sequence_end
         if len(first) == 1:
             raise ValueError("the other players never decide anything in this game: there is nothing to ask")
         self._answers = np.zeros(first[-1])  # how often each was given, in the stages before
         self._given = np.zeros(first[-1])  # in this one
-        self._totals = np.zeros(sequences + 1)  # of the upper bound, see bounds/policy_values
+        self._totals = np.zeros(sequences)  # of the upper bound, see bounds/policy_values
         self._mixture = np.zeros(sequences)  # summed reaches of the plans of all stages
         self._numbers = np.zeros(3)
         self._expected = 0.0
@@ -92,7 +93,7 @@ class BettingOnAnswers(Learner):
         """Bets on the answers of the stage."""
         tree, histories, asked = self.tree, self.rules.histories, self._asked.astype(np.float64)
         shares = self._given / np.maximum(np.repeat(asked, np.diff(histories.first_answer)), 1.0)
-        anything, below = np.ones(tree.num_sequences), np.zeros(tree.num_sequences + 1)
+        anything, below = np.ones(tree.sequence_end), np.zeros(tree.sequence_end)
         stage = histories, self.order, asked, shares, self._base
         settle_answers(*stage, anything, self._stake, 1.0, self._totals)
         settle_answers(*stage, self._plan, self._stake, -1.0, below)
@@ -208,6 +209,7 @@ def look_ahead(links, histories, shares):
                 reach[child] *= shares[histories.move[child]]
     means, moments, gaps = np.zeros(sequences), np.zeros(sequences), np.zeros(sequences)
     chance, plan, end = np.zeros(states), np.zeros(sequences), number
+    plan[ROOT] = 1.0
     for decisions in range(len(histories.own_first) - 1, -1, -1):
         first, last = histories.own_first[decisions], histories.own_end[decisions]
         if first == last:
@@ -254,7 +256,7 @@ def part_of_strand(gap, penalty, least, trust):
 def questions_of_strand(links, order, reach, gaps, moments, theta, least, trust, states):
     """How often each state of the others is asked for a strand, which follows all own actions that matter."""
     sequences = len(links.can_end)
-    needed, probability, most = np.ones(sequences + 1), np.zeros(states), np.zeros(states)
+    needed, probability, most = np.ones(sequences), np.zeros(states), np.zeros(states)
     for state in range(len(links.parent)):
         above = needed[links.parent[state]]
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):

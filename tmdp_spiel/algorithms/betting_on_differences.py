@@ -45,6 +45,7 @@ from tmdp_spiel.core import validation
 from tmdp_spiel.core.jit import kernel
 from tmdp_spiel.trees import traversal
 from tmdp_spiel.trees.infostate_tree import InfostateTree
+from tmdp_spiel.trees.traversal import ROOT
 from tmdp_spiel.trees.tree_mdp import mixed_value, own_reach
 
 # Chosen as those of `exploration`; none affects the guarantee.
@@ -86,10 +87,10 @@ class BettingOnDifferences(BettingLearner):
                 f"epsilon = {self.epsilon} and delta = {self.delta} would take about {expected:.1e} episodes on this "
                 f"tree, and a run has fewer than 2^31: ask for a larger epsilon"
             )
-        sequences = tree.num_sequences
+        sequences = tree.sequence_end
         self._memory = BettingOnDifferencesMemory(
-            bet=Bet(cover.copy(), np.empty(sequences), np.empty(sequences), np.zeros(1)),
-            log_capital=np.zeros(sequences + 1),
+            bet=Bet(cover.copy(), np.ones(sequences), np.zeros(sequences), np.zeros(1)),
+            log_capital=np.zeros(sequences),
             seen=new_seen(tree, cover),
             epsilon=self.epsilon,
             needed=-math.log(self.delta),
@@ -187,10 +188,10 @@ def _explore(links, memory, outlook, ahead):
     """Sets mu: (2) the least variance of the differences to rivals, drawn by how poor they are foreseen to be."""
     bet, sequences, answer_reach = memory.bet, len(links.can_end), outlook.answer_reach
     moments = second_moments(links, outlook.chance, outlook.variances, answer_reach, own_reach(links, bet.mu))
-    costs, apart = np.empty(sequences + 1), np.empty(sequences)
+    costs, apart = np.empty(sequences), np.zeros(sequences)
     _foresee(memory.log_capital, outlook.gains, moments, ahead, memory.seen.numbers[FULL_STAKE], costs)
     played = rivals(links, costs)
-    for j in range(sequences):
+    for j in range(1, sequences):
         squared = played[j] * (1.0 - answer_reach[j]) ** 2 + (1.0 - played[j]) * answer_reach[j] ** 2
         apart[j] = outlook.chance[j] * outlook.variances[j] * squared
     mix(links, neyman(links, apart), memory.seen.cover, _COVER, bet.mu)
@@ -228,7 +229,7 @@ def _redesign(links, memory):
     outlook = look_ahead(links, memory.seen, _SHARPNESS, _TRUST, memory.bet.hat)
     for j in range(len(outlook.chance)):
         outlook.gains[j] = -outlook.gains[j]  # of bets against a policy
-    outlook.gains[len(outlook.chance)] = memory.epsilon
+    outlook.gains[ROOT] = memory.epsilon
     ahead = max(float(memory.seen.progress[EPISODES]), 20.0)
     _explore(links, memory, outlook, ahead)
     moments = _set_baseline(links, memory, outlook, ahead)

@@ -51,6 +51,7 @@ from tmdp_spiel.bounds.policy_values import LOWER, UPPER, ValueBet
 from tmdp_spiel.core import validation
 from tmdp_spiel.core.jit import kernel
 from tmdp_spiel.trees.history_tree import CHANCE, END, OTHER, OWN, HistoryTree
+from tmdp_spiel.trees.traversal import ROOT
 from tmdp_spiel.trees.tree_mdp import own_reach
 
 # Chosen on leduc_poker, seeds from 1000. Neither affects a guarantee.
@@ -86,11 +87,11 @@ class BettingOnHistories(BettingOnValues):
         cover, width = max_cover(tree.links)
         no_baseline = np.empty(0)
         bet = ValueBet(
-            cover.copy(), np.empty(len(cover)), no_baseline, no_baseline, np.zeros(2), np.zeros(2), np.ones(2)
+            cover.copy(), np.ones(len(cover)), no_baseline, no_baseline, np.zeros(2), np.zeros(2), np.ones(2)
         )
         self._memory = HistoryMemory(
             bet=bet,
-            totals=np.zeros(tree.num_sequences + 1),
+            totals=np.zeros(tree.sequence_end),
             seen=new_seen(tree, cover),
             needed=math.log(2.0 / self.delta),
             planned=foreseen_episodes(width, SAYS_SOMETHING, self.delta / 2) if planned is None else float(planned),
@@ -195,7 +196,7 @@ def look_ahead(links, histories, seen, base, answer, model):
     sequences, states = len(links.can_end), len(links.parent)
     chance, error = np.zeros(states), np.zeros(states)
     means, variances, errors = np.zeros(sequences), np.zeros(sequences), np.zeros(sequences)
-    gains, end = np.zeros(sequences + 1), len(base)
+    gains, end = np.zeros(sequences), len(base)
     for decisions in range(len(histories.own_first) - 1, -1, -1):
         first, last = histories.own_first[decisions], histories.own_end[decisions]
         if first == last:
@@ -215,8 +216,8 @@ def look_ahead(links, histories, seen, base, answer, model):
             for at in range(histories.first_move[h], histories.first_move[h + 1]):
                 base[h] += answer[histories.move[histories.child[at]]] * base[histories.child[at]]
     _back_up(histories, model, base, 0, end)
-    gains[sequences] = base[0]
-    by_sequence = np.empty(sequences)
+    gains[ROOT] = base[0]
+    by_sequence = np.ones(sequences)
     for state in range(states):
         by_sequence[links.first_sequence[state] : links.first_sequence[state + 1]] = chance[state]
     return Outlook(means, variances, by_sequence, own_reach(links, answer), gains)
@@ -225,15 +226,15 @@ def look_ahead(links, histories, seen, base, answer, model):
 @numba.njit(cache=True)
 def _set_upper(links, histories, memory, model, outlook, ahead):
     """Sets the baseline and the stake of the upper bound: B, raised where a return could move an estimate too far."""
-    bet, sequences, reach = memory.bet, len(links.can_end), own_reach(links, memory.bet.mu)
+    bet, reach = memory.bet, own_reach(links, memory.bet.mu)
     memory.raised[:] = memory.base
     moments = policy_moments(links, outlook.chance, outlook.variances, reach)
-    moments[sequences] += model.spread[0]
+    moments[ROOT] += model.spread[0]
     largest = max(2.0 * memory.seen.numbers[FULL_STAKE], _largest_stake(histories, memory))
     stake = best_stake(links, memory, outlook.gains, moments, ahead, largest)
     about = _raise(histories, memory, model, outlook.variances, reach, RAISED * RISK / stake)
     moments = policy_moments(links, outlook.chance, about, reach)
-    moments[sequences] += model.spread[0]
+    moments[ROOT] += model.spread[0]
     stake = best_stake(links, memory, outlook.gains, moments, ahead, _largest_stake(histories, memory))
     memory.seen.numbers[FULL_STAKE] = stake
     bet.stakes[UPPER] = stake
@@ -253,6 +254,7 @@ def _raise(histories, memory, model, variances, reach, most_gain):
     """Raises B after own moves until no single step gains more than most_gain; returns the variances about it."""
     base, raised, most = memory.base, memory.raised, np.empty(len(memory.base))
     about, weight = np.zeros(len(variances)), np.zeros(len(variances))
+    weight[ROOT] = 1.0
     for h in range(len(base) - 1, -1, -1):
         if histories.kind[h] == OWN:
             for at in range(histories.first_move[h], histories.first_move[h + 1]):
@@ -272,7 +274,7 @@ def _set_lower(histories, memory, model, outlook, reach, ahead):
     least = least_estimate(histories, bet.mu, bet.answer, memory.base)
     bet.reaches[LOWER] = max(bet.centres[LOWER] - least, 1e-6)
     variance = model.spread[0] + TINY
-    for j in range(len(reach)):
+    for j in range(1, len(reach)):
         variance += outlook.chance[j] * outlook.variances[j] * outlook.answer_reach[j] ** 2 / reach[j]
     number = memory.seen.progress[EPISODES] + ahead
     wanted = min(math.sqrt(2.0 * memory.needed / (number * variance)), memory.needed / (number * PRECISION))

@@ -54,6 +54,7 @@ from tmdp_spiel.bounds.policy_values import (
 from tmdp_spiel.core import validation
 from tmdp_spiel.trees import traversal
 from tmdp_spiel.trees.infostate_tree import InfostateTree
+from tmdp_spiel.trees.traversal import ROOT
 from tmdp_spiel.trees.tree_mdp import mixed_value, own_reach
 
 _COVER = 0.1  # share of the exploration that covers all endings
@@ -72,7 +73,7 @@ SHARPNESS = 5.0  # of the answer, per standard error
 UPPER_STAKES, LOWER_STAKES, LOWER_TOTAL, ANSWER_WEIGHT, FULL_STAKE = 0, 1, 2, 5, 6
 
 # seen: see `exploration`;  totals: float64[J + 1], the bracket of the upper bound
-ValueMemory = collections.namedtuple("ValueMemory", ["bet", "totals", "seen", "root_can_end", "needed", "planned"])
+ValueMemory = collections.namedtuple("ValueMemory", ["bet", "totals", "seen", "needed", "planned"])
 
 
 class BettingOnValues(BettingLearner):
@@ -91,13 +92,12 @@ class BettingOnValues(BettingLearner):
         self.delta = validation.probability("delta", delta)
         self.planned = None if planned is None else validation.whole_number("planned", planned)
         cover, width = max_cover(tree.links)
-        sequences = tree.num_sequences
-        answer, upper, lower = np.empty(sequences), np.empty(sequences), np.empty(sequences)
+        sequences = tree.sequence_end
+        answer, upper, lower = np.ones(sequences), np.zeros(sequences), np.zeros(sequences)
         self._memory = ValueMemory(
             bet=ValueBet(cover.copy(), answer, upper, lower, np.zeros(2), np.zeros(2), np.ones(2)),
-            totals=np.zeros(sequences + 1),
+            totals=np.zeros(sequences),
             seen=new_seen(tree, cover),
-            root_can_end=tree.root_can_end,
             needed=math.log(2.0 / self.delta),
             planned=foreseen_episodes(width, SAYS_SOMETHING, self.delta / 2) if planned is None else float(planned),
         )
@@ -187,7 +187,7 @@ def foreseen_interval_episodes(tree: InfostateTree, delta: float) -> float:
 def _first_value(links, memory, means, answer):
     """Mean and variance, over first states, of the value if the answer is followed."""
     total, squares, number = 0.0, 0.0, 0.0
-    for state in range(links.first_child[0]):
+    for state in range(links.first_child[ROOT + 1]):
         value = 0.0
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             value += answer[j] * means[j]
@@ -218,11 +218,11 @@ def explore(links, memory, outlook, ahead):
     """Sets mu: the least variance of the policies that hold the upper bound up, mixed with the answer and the cover."""
     bet, sequences, stake = memory.bet, len(links.can_end), memory.seen.numbers[FULL_STAKE]
     moments = policy_moments(links, outlook.chance, outlook.variances, own_reach(links, bet.mu))
-    costs, apart, mixed = np.empty(sequences + 1), np.empty(sequences), np.empty(sequences)
-    for j in range(sequences + 1):
+    costs, apart, mixed = np.empty(sequences), np.zeros(sequences), np.ones(sequences)
+    for j in range(sequences):
         costs[j] = -(memory.totals[j] + ahead * stake * (outlook.gains[j] + 0.5 * stake * moments[j]))
     played = rivals(links, costs)
-    for j in range(sequences):
+    for j in range(1, sequences):
         apart[j] = outlook.chance[j] * outlook.variances[j] * played[j]
     mix(links, neyman(links, apart), bet.answer, _ANSWER / (1.0 - _COVER), mixed)
     mix(links, mixed, memory.seen.cover, _COVER, bet.mu)
@@ -237,16 +237,16 @@ def policy_moments(links, chance, variances, reach):
 @numba.njit(cache=True)
 def _set_upper(links, memory, outlook, ahead, luck):
     """Sets the baseline and the stake of the upper bound: the means, raised where a return could move it too far."""
-    bet, sequences, reach = memory.bet, len(links.can_end), own_reach(links, memory.bet.mu)
+    bet, reach = memory.bet, own_reach(links, memory.bet.mu)
     bet.upper_baseline[:] = outlook.means
     moments = policy_moments(links, outlook.chance, outlook.variances, reach)
-    moments[sequences] += luck
+    moments[ROOT] += luck
     largest = max(2.0 * memory.seen.numbers[FULL_STAKE], _largest_stake(links, memory))
     stake = best_stake(links, memory, outlook.gains, moments, ahead, largest)
     most_gain = RAISED * RISK / stake
     about = raised(links, memory.seen, bet.mu, reach, outlook.means, outlook.variances, most_gain, bet.upper_baseline)
     moments = policy_moments(links, outlook.chance, about, reach)
-    moments[sequences] += luck
+    moments[ROOT] += luck
     stake = best_stake(links, memory, outlook.gains, moments, ahead, _largest_stake(links, memory))
     memory.seen.numbers[FULL_STAKE] = stake
     bet.stakes[UPPER] = stake
@@ -257,10 +257,10 @@ def _set_lower(links, memory, outlook, ahead, luck):
     """Sets the baseline and the stake of the lower bound: sqrt(2 ln(1 / delta) / (n Var)), within what is allowed."""
     bet, reach = memory.bet, own_reach(links, memory.bet.mu)
     bet.lower_baseline[:] = outlook.means
-    least = least_estimate(links, bet, memory.seen.least_return, memory.root_can_end)
+    least = least_estimate(links, bet, memory.seen.least_return)
     bet.reaches[LOWER] = max(bet.centres[LOWER] - least, 1e-6)
     variance = luck + TINY
-    for j in range(len(reach)):
+    for j in range(1, len(reach)):
         variance += outlook.chance[j] * outlook.variances[j] * outlook.answer_reach[j] ** 2 / reach[j]
     wanted = math.sqrt(2.0 * memory.needed / ((memory.seen.progress[EPISODES] + ahead) * variance))
     bet.stakes[LOWER] = min(wanted, RISK / bet.reaches[LOWER])
@@ -272,7 +272,7 @@ def _redesign(links, memory):
     bet, episodes = memory.bet, memory.seen.progress[EPISODES]
     outlook = look_ahead(links, memory.seen, SHARPNESS, TRUST, bet.answer)
     mean, luck = _first_value(links, memory, outlook.means, bet.answer)
-    outlook.gains[len(links.can_end)] = mean
+    outlook.gains[ROOT] = mean
     bet.centres[:] = mean
     ahead = max(memory.planned - episodes, LEAST_AHEAD * episodes)
     explore(links, memory, outlook, ahead)
@@ -284,7 +284,7 @@ def _redesign(links, memory):
 def _largest_stake(links, memory):
     """The stake at which the largest estimate that the rules allow is worth the share RISK; sets the reach."""
     bet = memory.bet
-    most = largest_estimate(links, bet, memory.seen.most_return, memory.root_can_end)
+    most = largest_estimate(links, bet, memory.seen.most_return)
     bet.reaches[UPPER] = max(most - bet.centres[UPPER], 1e-6)
     return RISK / bet.reaches[UPPER]
 
@@ -305,15 +305,12 @@ def _settle_failed(links, memory, length):
     """As _settle, for an episode that was cut short; what it is counted as affects only what is designed."""
     seen, numbers, bet = memory.seen, memory.seen.numbers, memory.bet
     numbers[LOWER_TOTAL] += settle_failed(
-        links, bet, seen.path, length, seen.least_return, seen.most_return, memory.root_can_end, memory.totals
+        links, bet, seen.path, length, seen.least_return, seen.most_return, memory.totals
     )
     numbers[UPPER_STAKES] += bet.stakes[UPPER]
     numbers[LOWER_STAKES] += bet.stakes[LOWER]
-    value = 0.5
-    if length > 0:
-        last = seen.path.sequences[length - 1]
-        value = 0.5 * (seen.lowest[last] + seen.highest[last])
-    return count(seen, length, value)
+    last = seen.path.sequences[length - 1] if length > 0 else ROOT
+    return count(seen, length, 0.5 * (seen.lowest[last] + seen.highest[last]))
 
 
 @numba.njit(cache=True)

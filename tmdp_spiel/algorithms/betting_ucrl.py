@@ -83,14 +83,14 @@ class BettingUCRL(OptimisticLearner):
         self._grows = isinstance(tree, LazyTree)
         self._shares_by_policy = not self._grows and tree.num_sequences <= _MOST_SHARED_BY_POLICY
         most_children = tree.capacity.children + 1
-        could_leave = tree.capacity.with_root if self._grows else 0
+        could_leave = tree.capacity.sequences if self._grows else 0
         self._memory = BettingUCRLMemory(
             model=self._model,
             upper=self._upper,
             confidence=self._confidence(self.delta),
             left=Left(np.zeros(could_leave, np.int32), np.zeros(could_leave), np.zeros(could_leave)),
-            refreshed=np.zeros(tree.capacity.with_root, np.int32),
-            means=np.zeros(tree.capacity.with_root),
+            refreshed=np.zeros(tree.capacity.sequences, np.int32),
+            means=np.zeros(tree.capacity.sequences),
             numbers=np.empty(most_children),
             values=np.empty(most_children),
             seed=self.seed,
@@ -119,7 +119,7 @@ class BettingUCRL(OptimisticLearner):
         """An upper bound on the value of every policy, in [0, 1]; with probability 1 - delta, it holds at all times."""
         if self._shares_by_policy:
             model = self._model
-            return float(upper_values(self.tree, model.visits, model.returns, model.squares, delta)[-1])
+            return float(upper_values(self.tree, model.visits, model.returns, model.squares, delta)[self.tree.root])
         confidence = self._confidence(validation.probability("delta", delta))
         apart = self._memory._replace(upper=np.ones_like(self._memory.upper), confidence=confidence)
         _bound_all(self.tree.links, apart)
@@ -134,7 +134,7 @@ class BettingUCRL(OptimisticLearner):
         if self._shares_by_policy:
             model = self._model
             found = upper_values(self.tree, model.visits, model.returns, model.squares, delta, foreseen=factor)
-            return float(found[-1])
+            return float(found[self.tree.root])
         confidence = self._confidence(validation.probability("delta", delta))
         confidence = confidence._replace(logarithm=confidence.logarithm / validation.positive("factor", factor))
         apart = self._memory._replace(upper=np.ones_like(self._memory.upper), confidence=confidence)
@@ -262,7 +262,7 @@ def _bound_all(links, memory):
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             if memory.model.visits[j] > 0:
                 memory.upper[j] = _bound(links, memory, np.int64(j), 1.0, _CERTIFIED)
-    root = traversal.root(links)
+    root = np.int64(traversal.ROOT)
     if memory.model.visits[root] > 0:
         memory.upper[root] = _bound(links, memory, root, 1.0, _CERTIFIED)
 
@@ -283,7 +283,7 @@ def observe(links, memory, length, value):
     for at in range(length - 1, -1, -1):
         _refresh(links, memory, np.int64(memory.path.sequences[at]))
         choose_by(links, memory.model, memory.upper, memory.plan, memory.path.states[at], memory.seed)
-    _refresh(links, memory, traversal.root(links))
+    _refresh(links, memory, np.int64(traversal.ROOT))
 
 
 _play = compiled_loop(observe)

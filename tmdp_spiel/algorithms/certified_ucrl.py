@@ -161,7 +161,7 @@ def _step(links, memory, measured, length, value):
     if progress[STOPPED]:
         return False
     observe(links, memory, length, value)
-    root = traversal.root(links)
+    root = traversal.ROOT
     progress[EPISODES] += 1
     froze = False
     if progress[LEFT] > 0:

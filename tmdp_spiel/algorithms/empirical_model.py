@@ -16,14 +16,14 @@ from tmdp_spiel.core.jit import kernel
 from tmdp_spiel.trees import traversal
 from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, InfostateTree
 
-# One entry per sequence and one for the root. visits: int32, episodes through it;  returns, squares: float64, sums of
+# One entry per sequence. visits: int32, episodes through it;  returns, squares: float64, sums of
 # the returns of the episodes that ended on it, and of their squares. A state's visits are the sum over its sequences.
 Model = collections.namedtuple("Model", ["visits", "returns", "squares"])
 
 
 def new_model(tree) -> Model:
     """Nothing seen yet. Zeros take no memory until they are written to."""
-    sequences = tree.capacity.with_root
+    sequences = tree.capacity.sequences
     return Model(np.zeros(sequences, np.int32), np.zeros(sequences), np.zeros(sequences))
 
 
@@ -36,8 +36,8 @@ class OptimisticLearner(DeterministicLearner):
     def __init__(self, tree: InfostateTree, seed, lower: bool = True):
         super().__init__(tree, seed)
         self._model = new_model(tree)
-        self._upper = np.ones(tree.capacity.with_root)
-        self._lower = np.zeros(tree.capacity.with_root if lower else 0)
+        self._upper = np.ones(tree.capacity.sequences)
+        self._lower = np.zeros(tree.capacity.sequences if lower else 0)
 
     def _recommend_at(self, states):
         """The plan that is played; for learners that minimise regret."""
@@ -45,25 +45,25 @@ class OptimisticLearner(DeterministicLearner):
 
     @property
     def visits(self) -> np.ndarray:
-        """The episodes through each sequence and through the root, tree.root."""
-        return self._model.visits[: self.tree.num_sequences + 1].copy()
+        """The episodes through each sequence."""
+        return self._model.visits[: self.tree.sequence_end].copy()
 
     @property
     def upper(self) -> np.ndarray:
-        """Per sequence and for the root: an upper bound on the expected return after it under the best play."""
-        return self._upper[: self.tree.num_sequences + 1].copy()
+        """Per sequence: an upper bound on the expected return after it under the best play."""
+        return self._upper[: self.tree.sequence_end].copy()
 
     @property
     def lower(self) -> np.ndarray:
-        """Per sequence and for the root: a lower bound on the expected return after it under the best play."""
-        sequences = self.tree.num_sequences + 1
+        """Per sequence: a lower bound on the expected return after it under the best play."""
+        sequences = self.tree.sequence_end
         return self._lower[:sequences].copy() if len(self._lower) else np.zeros(sequences)
 
 
 @kernel
 def record(links, model, path, length, value):
     """Counts an episode, at the root and at every sequence of its path."""
-    last = traversal.root(links)
+    last = np.int64(traversal.ROOT)
     model.visits[last] += 1
     for at in range(length):
         last = np.int64(path.sequences[at])
@@ -122,7 +122,9 @@ def greedy_action(links, model, bound, state, seed):
     """The index of an action of the largest bound, ties at random."""
     time = state_visits(links, model.visits, state)
     first = links.first_sequence[state]
-    return hash_rng.argmax(bound, first, links.first_sequence[state + 1], seed, time) - first
+    return (
+        hash_rng.argmax(bound, first, links.first_sequence[state + 1], seed, time, hash_rng.sequence_key(first)) - first
+    )
 
 
 @kernel

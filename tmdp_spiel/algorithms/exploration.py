@@ -58,8 +58,7 @@ Seen = collections.namedtuple(
 )
 
 # What is known before the next episodes. means, variances: of what follows each sequence;  chance: of its state;
-# answer_reach: own reach of the answer;  gains: what a policy that plays a sequence is foreseen to gain by it, the root
-# last
+# answer_reach: own reach of the answer;  gains: what a policy that plays a sequence is foreseen to gain by it
 Outlook = collections.namedtuple("Outlook", ["means", "variances", "chance", "answer_reach", "gains"])
 
 _entry = numba.njit(cache=True, no_cfunc_wrapper=True)
@@ -81,9 +80,7 @@ class BettingLearner(Learner):
 
     def _return_within_rules(self, ended_on: int, value: float) -> float:
         """The return of an episode, up to rounding; an error if the rules do not allow it."""
-        least, most = 0.0, 1.0
-        if ended_on < self.tree.num_sequences:
-            least, most = self._memory.seen.least_return[ended_on], self._memory.seen.most_return[ended_on]
+        least, most = self._memory.seen.least_return[ended_on], self._memory.seen.most_return[ended_on]
         if not least - 1e-9 <= value <= most + 1e-9:
             raise ValueError(
                 f"by the rules an episode that ends on sequence {ended_on} returns from {least} to {most}, not {value}"
@@ -93,7 +90,7 @@ class BettingLearner(Learner):
     def check_same_environment(self, mdp: TreeMDP) -> bool:
         first = super().check_same_environment(mdp)
         if first:
-            least, most = np.append(self._memory.seen.least_return, 0.0), np.append(self._memory.seen.most_return, 1.0)
+            least, most = self._memory.seen.least_return, self._memory.seen.most_return
             ends_on = np.repeat(np.arange(len(least)), np.diff(mdp.first_outcome))
             if np.any((mdp.outcome_return < least[ends_on]) | (mdp.outcome_return > most[ends_on])):
                 raise ValueError("this environment has returns outside the ranges that the learner's tree gives them")
@@ -105,10 +102,10 @@ def new_seen(tree: InfostateTree, cover: np.ndarray) -> Seen:
     least, most = (each.copy() for each in tree.return_range)
     lowest, highest = ranges_below(tree)
     return Seen(
-        visits=np.zeros(tree.num_sequences, np.int64),
-        returns=np.zeros(tree.num_sequences),
-        squares=np.zeros(tree.num_sequences),
-        answers=np.zeros(tree.num_sequences),
+        visits=np.zeros(tree.sequence_end, np.int64),
+        returns=np.zeros(tree.sequence_end),
+        squares=np.zeros(tree.sequence_end),
+        answers=np.zeros(tree.sequence_end),
         cover=cover,
         least_return=least,
         most_return=most,
@@ -132,7 +129,7 @@ def max_cover(links):
     G(s, a) = max(1, largest g of a child), g(s) = sum over a of G(s, a), action a with probability G(s, a) / g(s).
     """
     width = np.zeros(len(links.parent))
-    plan = np.empty(len(links.can_end))
+    plan = np.ones(len(links.can_end))
     widest = 1.0
     for state in range(len(width) - 1, -1, -1):
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
@@ -212,14 +209,13 @@ def estimate(links, seen, sharpness, answer, means, variances, deficits):
 @_inner
 def chance_reach(links, seen):
     """Per sequence: the estimated probability of its state if the own actions on the path are taken, top-down."""
-    reach = np.empty(len(links.can_end))
+    reach = np.ones(len(links.can_end))
     for state in range(len(links.parent)):
-        number = state_visits(links, seen.visits, state) + _PRIOR_CHANCE
-        if state < links.first_child[0]:
-            share = number / (seen.progress[EPISODES] + _PRIOR_CHANCE * links.first_child[0])
+        number, above = state_visits(links, seen.visits, state) + _PRIOR_CHANCE, links.parent[state]
+        siblings = links.first_child[above + 1] - links.first_child[above]
+        if above == traversal.ROOT:
+            share = number / (seen.progress[EPISODES] + _PRIOR_CHANCE * siblings)
         else:
-            above = links.parent[state]
-            siblings = links.first_child[above + 1] - links.first_child[above]
             share = reach[above] * number / (seen.visits[above] + _PRIOR_CHANCE * (siblings + 1))
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             reach[j] = share
@@ -230,7 +226,7 @@ def chance_reach(links, seen):
 def look_ahead(links, seen, sharpness, trust, answer):
     """Sets the answer, and estimates what each sequence is behind it: trust times the deficit for sure, negative."""
     sequences = len(links.can_end)
-    means, variances, gains = np.empty(sequences), np.empty(sequences), np.zeros(sequences + 1)
+    means, variances, gains = np.zeros(sequences), np.zeros(sequences), np.zeros(sequences)
     estimate(links, seen, sharpness, answer, means, variances, gains)
     chance = chance_reach(links, seen)
     for j in range(sequences):
@@ -242,7 +238,7 @@ def look_ahead(links, seen, sharpness, trust, answer):
 def rivals(links, costs):
     """Per sequence: the probability that a pure policy plays it that is drawn in proportion to exp(-its costs)."""
     states = len(links.parent)
-    plan, log_sum = np.empty(len(links.can_end)), np.empty(states)
+    plan, log_sum = np.ones(len(links.can_end)), np.empty(states)
     for state in range(states - 1, -1, -1):
         most = -np.inf
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
@@ -266,7 +262,7 @@ def neyman(links, costs):
 
     F(s) = (sum over a of sqrt(G(s, a)))^2, G(j) = costs(j) + sum over children c of F(c), mu in proportion to sqrt(G).
     """
-    plan, least = np.empty(len(links.can_end)), np.empty(len(links.parent))
+    plan, least = np.ones(len(links.can_end)), np.empty(len(links.parent))
     for state in range(len(links.parent) - 1, -1, -1):
         total = 0.0
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
@@ -286,10 +282,8 @@ def mix(links, one, other, share, mixed):
     """Sets `mixed` to `other` with probability `share` for a whole episode, else `one`, as one plan."""
     first, second = own_reach(links, one), own_reach(links, other)
     for state in range(len(links.parent)):
-        above = 1.0
-        if state >= links.first_child[0]:
-            parent = links.parent[state]
-            above = (1.0 - share) * first[parent] + share * second[parent]
+        parent = links.parent[state]
+        above = (1.0 - share) * first[parent] + share * second[parent]
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             mixed[j] = ((1.0 - share) * first[j] + share * second[j]) / above
 
@@ -301,7 +295,7 @@ def raised(links, seen, mu, reach, means, variances, most_gain, baseline):
     A step from j gains at most (largest X after j - Q(j)) / (own reach of j). Returns the variances about the baseline.
     """
     highest = np.empty(len(links.parent))
-    about = np.empty(len(links.can_end))
+    about = np.zeros(len(links.can_end))
     for state in range(len(links.parent) - 1, -1, -1):
         highest[state] = -np.inf
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
@@ -316,15 +310,15 @@ def raised(links, seen, mu, reach, means, variances, most_gain, baseline):
 
 @_inner
 def second_moments(links, chance, variances, hat_reach, reach):
-    """The variance of D(pi) as a sum over the sequences that pi plays, and what all pay, at the root.
+    """The variance of D(pi) as a sum over the sequences that pi plays; what all pay is at the root.
 
     It is the sum over j of chance(j) variance(j) (pi(j) - hat(j))^2 / reach(j), pi(j) and hat(j) being own reaches.
     """
-    moments = np.zeros(len(chance) + 1)
-    for j in range(len(chance)):
+    moments = np.zeros(len(chance))
+    for j in range(1, len(chance)):
         moment = chance[j] * variances[j] / reach[j]
         moments[j] = moment * (1.0 - 2.0 * hat_reach[j])
-        moments[len(chance)] += moment * hat_reach[j] ** 2
+        moments[traversal.ROOT] += moment * hat_reach[j] ** 2
     return moments
 
 
@@ -332,7 +326,7 @@ def second_moments(links, chance, variances, hat_reach, reach):
 def mixture(links, answers, weight, answer):
     """The plan that reaches sequences as `answers`, summed reaches, and `weight` answers do; else the answer."""
     reach = own_reach(links, answer)
-    plan = np.empty(len(reach))
+    plan = np.ones(len(reach))
     for state in range(len(links.parent)):
         total = 0.0
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
@@ -351,18 +345,21 @@ def add_answer(links, seen, weight, answer):
         seen.answers[j] += weight * reach[j]
     progress[LAST_LOOK] = progress[EPISODES]
     progress[LOOKS] += 1
-    progress[NEXT_LOOK] = progress[EPISODES] + max(int(_GROWTH * progress[EPISODES]), len(reach) // _PASS_SHARE, 1)
+    progress[NEXT_LOOK] = progress[EPISODES] + max(
+        int(_GROWTH * progress[EPISODES]), (len(reach) - 1) // _PASS_SHARE, 1
+    )
 
 
 @kernel
 def count(seen, length, value):
     """Counts an episode; whether a look is due."""
     progress, path = seen.progress, seen.path
+    last = traversal.ROOT
     for at in range(length):
-        seen.visits[path.sequences[at]] += 1
-    if length > 0:
-        seen.returns[path.sequences[length - 1]] += value
-        seen.squares[path.sequences[length - 1]] += value * value
+        last = path.sequences[at]
+        seen.visits[last] += 1
+    seen.returns[last] += value
+    seen.squares[last] += value * value
     seen.numbers[RETURNS] += value
     seen.numbers[SQUARES] += value * value
     progress[EPISODES] += 1
@@ -372,7 +369,7 @@ def count(seen, length, value):
 @kernel
 def follow_mixed(links, chances, plan, path, rng):
     """One episode of a mixed plan, as sample_mixed draws it: fills the path; returns (its length, outcome)."""
-    j, rest, length = traversal.root(links), rng.random(), np.int64(0)
+    j, rest, length = np.int64(traversal.ROOT), rng.random(), np.int64(0)
     while True:
         state, outcome, rest = traversal.follow_chance(links, chances, j, rest)
         if outcome >= 0:

@@ -157,14 +157,12 @@ class Learner(abc.ABC):
         tree = self.tree
         if not (validation.is_number(value) and 0.0 <= value <= 1.0):
             raise ValueError(f"the return of an episode must be rescaled to [0, 1], not {value!r}")
-        if not (validation.is_whole(ended_on) and 0 <= ended_on <= max(tree.root, tree.sequence_end - 1)):
+        if not (validation.is_whole(ended_on) and 0 <= ended_on < tree.sequence_end):
             raise ValueError(
-                f"an episode ends on a sequence up to {tree.sequence_end - 1}, or on the root {tree.root}, not on "
-                f"{ended_on!r}"
+                f"an episode ends on a sequence from 1 to {tree.num_sequences}, or on the root, 0, not on {ended_on!r}"
             )
         ended_on, value = int(ended_on), float(value)
-        can_end = tree.root_can_end if ended_on == tree.root else tree.can_end[ended_on]
-        if not can_end:
+        if not tree.can_end[ended_on]:
             raise ValueError(f"no episode can end on sequence {ended_on}")
         plan, sequence = self.plan(), ended_on
         while sequence != tree.root:

@@ -69,7 +69,9 @@ class LUCBTUniform(BatchLearner):
             schedule = widths.uniform_schedule(tree, delta, union)
         else:
             schedule = widths.simple_schedule(c, delta)
-        sequences, endings = tree.num_sequences, np.flatnonzero(tree.can_end)
+        ends = tree.can_end.copy()
+        ends[tree.root] = False  # episodes that end there count for every policy
+        sequences, endings = tree.sequence_end, np.flatnonzero(ends)
         if len(endings) > MAX_ENDINGS:
             raise ValueError(
                 f"LUCB-T-Uniform keeps a table of every pair of ending sequences and this tree has {len(endings):,}, "
@@ -79,7 +81,7 @@ class LUCBTUniform(BatchLearner):
         ending_of[endings] = np.arange(len(endings))
         data = Data(
             plays=np.zeros(sequences, np.int32),
-            sum=np.zeros(sequences + 1),
+            sum=np.zeros(sequences),
             endings=endings.astype(np.int32),
             ending_of=ending_of,
             seen=np.zeros((len(endings), len(endings)), np.int32),
@@ -89,7 +91,7 @@ class LUCBTUniform(BatchLearner):
             work=full_pass.new_workspace(tree.num_states, sequences),
             seed=self.seed,
         )
-        capacity = np.concatenate([[0], np.cumsum(np.where(tree.can_end, 16, 0))])
+        capacity = np.concatenate([[0], np.cumsum(np.where(ends, 16, 0))])
         self._memory = LUCBTUniformMemory(
             data=data,
             history=History(
@@ -180,7 +182,7 @@ def _losses(links, data, history, like):
         value[state] = best
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             local_loss[j] = best - local_loss[j] if local_loss[j] > -np.inf else np.inf
-    return traversal.add_children(links, traversal.root(links), value, 0.0)
+    return traversal.add_children(links, traversal.ROOT, value, 0.0)
 
 
 @tree_pass
@@ -263,7 +265,7 @@ def _prepare(links, memory, episodes):
     best_plays = data.plays[data.endings[data.classes[best]]]
 
     # The rival in the class of the first policy itself, whose losses are in place.
-    value = traversal.add_children(links, traversal.root(links), data.work.value, 0.0)
+    value = traversal.add_children(links, traversal.ROOT, data.work.value, 0.0)
     full_pass.whole_best_plan(links, data.work, data.seed, episodes)
     for at in range(first.number[0]):
         data.work.plan[first.reached[at]] = first.plan[first.reached[at]]
@@ -278,7 +280,7 @@ def _prepare(links, memory, episodes):
         bound = data.class_value[at] + lam * full_pass.width(data.plays[data.endings[data.classes[at]]], False)
         if at != best and bound > upper:
             rival, upper = at, bound
-    root = data.sum[traversal.root(links)] / episodes
+    root = data.sum[traversal.ROOT] / episodes
     lower = min(data.class_value[best] + root, 1.0) - lam * full_pass.width(best_plays, False)
     memory.width[0] = upper + root - lower
     if upper == -np.inf or lower >= upper + root - memory.epsilon:
@@ -311,7 +313,7 @@ def _observe(links, memory, ended_on, value):
         if links.can_end[played]:
             _see_one_play_more(data, history, data.ending_of[played])
     data.sum[ended_on] += value
-    if ended_on != traversal.root(links) and value != 0.0:
+    if ended_on != traversal.ROOT and value != 0.0:
         last = history.start[ended_on] + history.number[ended_on]
         history.at[last] = data.plays[ended_on]
         history.total[last] = data.sum[ended_on]

@@ -176,8 +176,7 @@ def reached_value(links, chances, plan_at) -> float:
 
     plan_at(states): the plan's action index at each of these states.
     """
-    root = traversal.root(links)
-    total, states = chances.ending_value[root], _children(links, np.array([root], np.int32))
+    total, states = chances.ending_value[traversal.ROOT], _children(links, np.array([traversal.ROOT], np.int32))
     while len(states):
         sequences = links.first_sequence[states] + plan_at(states)
         total += chances.ending_value[sequences].sum()
@@ -226,7 +225,7 @@ def plan_values(links, chances, plan):
     values = np.empty(states + 1)
     for state in range(states - 1, -1, -1):
         values[state] = sequence_value(links, chances, values, links.first_sequence[state] + plan[state])
-    values[states] = sequence_value(links, chances, values, traversal.root(links))
+    values[states] = sequence_value(links, chances, values, traversal.ROOT)
     return values
 
 

@@ -27,7 +27,7 @@ ESTIMATORS = ("counts", "transitions")
 _LEAST_EPISODES = 16  # before an adaptive baseline is set for the first time
 
 # estimates: see `kinetic`;  state_visits, sequence_visits, work: for estimator="transitions", else empty;
-# forced, stack: scratch, one entry per state;  root_total: what episodes without an own decision returned above it
+# forced, stack: scratch, one entry per state
 Arms = collections.namedtuple(
     "Arms",
     [
@@ -37,14 +37,13 @@ Arms = collections.namedtuple(
         "work",
         "forced",
         "stack",
-        "root_total",
         "optimistic",
         "baseline",
         "seed",
     ],
 )
-# value: float64[1];  for an adaptive one, else empty: ended: int32[J + 1], the episodes that ended on each sequence and
-# on the root;  recent: float64[3], returns and number of the episodes since it was set, and the number before
+# value: float64[1];  for an adaptive one, else empty: ended: int32[J + 1], the episodes that ended on each sequence;
+# recent: float64[3], returns and number of the episodes since it was set, and the number before
 Baseline = collections.namedtuple("Baseline", ["value", "ended", "recent"])
 # A policy, worked out at the states it can reach: plan[s] for s in reached[: number[0]].
 Policy = collections.namedtuple("Policy", ["plan", "reached", "number"])
@@ -134,7 +133,7 @@ def _checked_baseline(baseline: typing.Any, bound: str, estimator: str) -> float
 
 def _new_arms(tree: InfostateTree, optimistic: bool, baseline: float | str, transitions: bool, seed: int) -> Arms:
     """Arms that were never played."""
-    states, sequences = (tree.num_states, tree.num_sequences) if transitions else (0, 0)
+    states, sequences = (tree.num_states, tree.sequence_end) if transitions else (0, 0)
     adaptive = baseline == "adaptive"
     return Arms(
         estimates=kinetic.new_estimates(tree, optimistic),
@@ -143,11 +142,10 @@ def _new_arms(tree: InfostateTree, optimistic: bool, baseline: float | str, tran
         work=full_pass.new_workspace(states, sequences),
         forced=np.full(tree.num_states, -1, PLAN_DTYPE),
         stack=np.empty(tree.num_states, np.int32),
-        root_total=np.zeros(1),
         optimistic=optimistic,
         baseline=Baseline(
             value=np.array([0.5 if adaptive else baseline]),
-            ended=np.zeros(tree.num_sequences + 1 if adaptive else 0, np.int32),
+            ended=np.zeros(tree.sequence_end if adaptive else 0, np.int32),
             recent=np.zeros(3),
         ),
         seed=seed,
@@ -162,7 +160,7 @@ def uses_transitions(arms):
 @kernel
 def estimate_best(links, arms, lam, episodes):
     """Updates the estimates; returns V-hat of the empirically best policy."""
-    offset = arms.baseline.value[0] + (arms.root_total[0] / episodes if episodes > 0 else 0.0)
+    offset = arms.baseline.value[0] + (arms.estimates.totals[traversal.ROOT] / episodes if episodes > 0 else 0.0)
     if uses_transitions(arms):
         return offset + full_pass.transitions_losses(
             links, episodes, arms.state_visits, arms.sequence_visits, arms.estimates.totals, arms.work
@@ -251,7 +249,7 @@ def least_plays(links, arms, policy):
 @kernel
 def policy_value(links, chances, policy):
     """V(pi) on the [0, 1] scale, exactly."""
-    total = chances.ending_value[traversal.root(links)]
+    total = chances.ending_value[traversal.ROOT]
     for at in range(policy.number[0]):
         total += chances.ending_value[links.first_sequence[policy.reached[at]] + policy.plan[policy.reached[at]]]
     return total
@@ -262,16 +260,13 @@ def observe(links, arms, policy, ended_on, value, lam):
     """An episode of the policy: n(j) + 1 for every j it can reach, R + return - baseline where it ended."""
     estimates = arms.estimates
     gain = value - arms.baseline.value[0]
-    if ended_on == traversal.root(links):
-        arms.root_total[0] += gain
-    else:
-        estimates.totals[ended_on] += gain
+    estimates.totals[ended_on] += gain
     for at in range(policy.number[0]):
         state = policy.reached[at]
         estimates.plays[links.first_sequence[state] + policy.plan[state]] += 1
     if uses_transitions(arms):
         sequence = np.int64(ended_on)
-        while sequence != traversal.root(links):
+        while sequence != traversal.ROOT:
             state = traversal.state_of(links, sequence)
             arms.sequence_visits[sequence] += 1
             arms.state_visits[state] += 1
@@ -305,4 +300,3 @@ def rebase(links, arms, value):
     for j in range(len(links.can_end)):
         if ended[j] > 0:
             arms.estimates.totals[j] += shift * ended[j]
-    arms.root_total[0] += shift * ended[traversal.root(links)]

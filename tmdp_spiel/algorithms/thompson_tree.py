@@ -83,7 +83,7 @@ ThompsonMemory = collections.namedtuple(
 # was tried for the first time, and of one imagined pair of a loss and a win of weight one half each: number, sum of
 # returns, sum of squares.
 _EPISODES, _AT_ROOT, _NEW, _NEW_SUM, _NEW_SQUARES = range(5)
-_LEVEL_KEY = 1 << 31  # keys below are sequences
+_LEVEL_KEY = 1 << 31  # keys below are sequences, counted without the root
 _COPY_KEY = 1 << 32  # episodes that are played at the same time have keys of their own
 _SECOND_KEY = 1 << 62  # a draw takes two uniform numbers
 _START_KEY = 1 << 61  # the action of a state that is looked at first
@@ -275,7 +275,7 @@ def _choose(links, memory, state, copy):
     rows, time, deviation = len(memory.change), tables.state_visits[state], _deviation(memory.overall)
     for row in range(rows):
         memory.value[row], memory.draw[row], memory.lead[row] = -np.inf, -np.inf, links.first_sequence[state]
-    first, key = links.first_sequence[state], copy * _COPY_KEY
+    first, key = links.first_sequence[state], copy * _COPY_KEY - 1
     actions = links.first_sequence[state + 1] - first
     start = int(
         uniform(memory.seed, time, _START_KEY + key + first) * actions

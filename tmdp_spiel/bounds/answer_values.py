@@ -24,6 +24,7 @@ import numba
 import numpy as np
 
 from tmdp_spiel.trees.history_tree import CHANCE, END, OTHER, OWN, HistoryTree
+from tmdp_spiel.trees.traversal import ROOT
 
 # The order in which states of the others come: a state of level k comes after states of smaller levels only.
 # sequence: int32[N], the last own sequence before a history, the root if there is none;  state: int32[N], of the
@@ -54,7 +55,7 @@ def asking_order(rules: HistoryTree) -> AskingOrder:
     order = np.argsort(keys, kind="stable")
     others = other[np.argsort(levels[state[other]], kind="stable")]
     return AskingOrder(
-        sequence=_last_sequences(histories, len(rules.tree.can_end)),
+        sequence=_last_sequences(histories),
         state=state,
         order=order.astype(np.int32),
         first=np.searchsorted(keys[order], np.arange(most + 2)).astype(np.int32),
@@ -90,8 +91,8 @@ def _raise_levels(histories, state, levels, before):
 
 
 @numba.njit(cache=True)
-def _last_sequences(histories, root):
-    sequences = np.full(len(histories.kind), root, np.int32)
+def _last_sequences(histories):
+    sequences = np.full(len(histories.kind), ROOT, np.int32)
     for h in range(len(sequences)):
         for at in range(histories.first_move[h], histories.first_move[h + 1]):
             child = histories.child[at]

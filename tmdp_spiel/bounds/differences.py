@@ -24,9 +24,10 @@ import numba
 import numpy as np
 
 from tmdp_spiel.core.jit import kernel, tree_pass
+from tmdp_spiel.trees.traversal import ROOT
 
-# What is set before an episode. mu, hat: float64[J], the plan that plays and the answer, as probabilities of sequences;
-# baseline: float64[J], Q;  stake: float64[1], lambda
+# What is set before an episode. mu, hat: float64[J + 1], the plan that plays and the answer, as probabilities of
+# sequences;  baseline: float64[J + 1], Q;  stake: float64[1], lambda
 Bet = collections.namedtuple("Bet", ["mu", "hat", "baseline", "stake"])
 
 
@@ -41,14 +42,14 @@ def expected_baseline(links, bet, state):
 
 @tree_pass
 def settle(links, bet, epsilon, path, length, value, estimates, weights, log_capital):
-    """Adds to log_capital what an episode means for every policy; the root, last, takes what it means for all of them.
+    """Adds to log_capital what an episode means for every policy; the root takes what it means for all of them.
 
     For the policies that play the path up to its k-th state, estimates[k] + weights[k] Q(s_k, a) is X if they leave it
     there by a, and estimates[length] + weights[length] value if they never do. Both are scratch, length + 1 entries.
     """
     stake = bet.stake[0]
     if length == 0:
-        log_capital[len(links.can_end)] += np.log1p(stake * epsilon)
+        log_capital[ROOT] += np.log1p(stake * epsilon)
         return
     estimates[0], weights[0] = 0.0, 1.0
     hat_before, hat_weight = 0.0, 1.0
@@ -77,10 +78,10 @@ def largest_difference(links, bet, least_return, most_return):
     On one path, D is the largest of some numbers and linear functions of the return, less a linear function of it: it
     is convex, so it is largest at one of the ends of the range.
     """
-    root = len(links.can_end)
-    before, weight = np.zeros(root + 1), np.ones(root + 1)
-    hat_before, hat_weight = np.zeros(root + 1), np.ones(root + 1)
-    left = np.full(root + 1, -np.inf)  # the largest X of a policy that has left the path
+    number = len(links.can_end)
+    before, weight = np.zeros(number), np.ones(number)
+    hat_before, hat_weight = np.zeros(number), np.ones(number)
+    left = np.full(number, -np.inf)  # the largest X of a policy that has left the path
     largest = 0.0
     for state in range(len(links.parent)):
         above = links.parent[state]
@@ -118,7 +119,7 @@ def least_total(links, costs):
                 total += below[child]
             least = min(least, total)
         below[state] = least
-    total = costs[len(links.can_end)]
-    for state in range(links.first_child[0]):
+    total = costs[ROOT]
+    for state in range(links.first_child[ROOT + 1]):
         total += below[state]
     return total

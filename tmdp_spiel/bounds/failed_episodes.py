@@ -12,20 +12,21 @@ import numba
 import numpy as np
 
 from tmdp_spiel.bounds.policy_values import LOWER, UPPER, leave_path, penalty
+from tmdp_spiel.trees.traversal import ROOT
 
 
 @numba.njit(cache=True)
-def possible_estimates(links, bet, path, length, least_return, most_return, root_can_end):
+def possible_estimates(links, bet, path, length, least_return, most_return):
     """The smallest and the largest X after a path, over all continuations that the rules allow.
 
     Returns four numbers: for the pure policies that play the whole path, and for the answer.
     """
-    root = len(links.can_end)
-    inside, last = np.zeros(root + 1, np.bool_), path.sequences[length - 1] if length > 0 else root
+    number = len(links.can_end)
+    inside, last = np.zeros(number, np.bool_), path.sequences[length - 1] if length > 0 else ROOT
     # Of policies: what is settled, the weight of what comes, and the range of those that have left since.
-    before, weight = np.zeros(root + 1), np.ones(root + 1)
-    left_least, left_most = np.full(root + 1, np.inf), np.full(root + 1, -np.inf)
-    answer_before, answer_weight = np.zeros(root + 1), np.ones(root + 1)
+    before, weight = np.zeros(number), np.ones(number)
+    left_least, left_most = np.full(number, np.inf), np.full(number, -np.inf)
+    answer_before, answer_weight = np.zeros(number), np.ones(number)
     inside[last] = True
     for k in range(length):
         j, expected = path.sequences[k], _expected(links, bet, path.states[k])
@@ -36,9 +37,7 @@ def possible_estimates(links, bet, path, length, least_return, most_return, root
         before[last] += (weight[last] - after) * bet.upper_baseline[j]
         weight[last] = after
     least, most, answer_least, answer_most = np.inf, -np.inf, np.inf, -np.inf
-    if root_can_end and length == 0:
-        least, most, answer_least, answer_most = 0.0, 1.0, 0.0, 1.0
-    elif length > 0 and links.can_end[last]:
+    if links.can_end[last]:
         least, most = before[last] + weight[last] * least_return[last], before[last] + weight[last] * most_return[last]
         answer_least = answer_before[last] + answer_weight[last] * least_return[last]
         answer_most = answer_before[last] + answer_weight[last] * most_return[last]
@@ -67,17 +66,15 @@ def possible_estimates(links, bet, path, length, least_return, most_return, root
 
 
 @numba.njit(cache=True)
-def settle_failed(links, bet, path, length, least_return, most_return, root_can_end, totals):
+def settle_failed(links, bet, path, length, least_return, most_return, totals):
     """Settles an episode that was cut short; returns what is added to the bracket of the lower bound."""
-    least, most, answer_least, answer_most = possible_estimates(
-        links, bet, path, length, least_return, most_return, root_can_end
-    )
+    least, most, answer_least, answer_most = possible_estimates(links, bet, path, length, least_return, most_return)
     leave_path(links, bet, path, length, totals)
     stake, centre, square = bet.stakes[UPPER], bet.centres[UPPER], penalty(bet.stakes[UPPER], bet.reaches[UPPER])
     worst = -np.inf
     for x in (least, most):
         worst = max(worst, stake * x + square * (x - centre) ** 2)
-    totals[path.sequences[length - 1] if length > 0 else len(links.can_end)] += worst
+    totals[path.sequences[length - 1] if length > 0 else ROOT] += worst
     stake, centre, square = bet.stakes[LOWER], bet.centres[LOWER], penalty(bet.stakes[LOWER], bet.reaches[LOWER])
     worst = np.inf
     for x in (answer_least, answer_most):

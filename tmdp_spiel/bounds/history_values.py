@@ -15,6 +15,7 @@ import numpy as np
 from tmdp_spiel.bounds.policy_values import LOWER, UPPER, penalty
 from tmdp_spiel.core.jit import tree_pass
 from tmdp_spiel.trees.history_tree import CHANCE, END, OWN
+from tmdp_spiel.trees.traversal import ROOT
 
 
 @tree_pass
@@ -26,7 +27,7 @@ def settle(links, histories, bet, base, raised, nodes, length, totals):
     """
     stake, centre = bet.stakes[UPPER], bet.centres[UPPER]
     weight_of_square = penalty(stake, bet.reaches[UPPER])
-    upper, weight, lower, answered, last = 0.0, 1.0, 0.0, 1.0, len(links.can_end)
+    upper, weight, lower, answered, last = 0.0, 1.0, 0.0, 1.0, np.int64(ROOT)
     for k in range(length - 1):
         node, after = nodes[k], nodes[k + 1]
         kind = histories.kind[node]

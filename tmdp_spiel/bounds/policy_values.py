@@ -23,9 +23,10 @@ import numba
 import numpy as np
 
 from tmdp_spiel.core.jit import kernel, tree_pass
+from tmdp_spiel.trees.traversal import ROOT
 
-# What is set before an episode. mu, answer: float64[J], plans;  upper_baseline, lower_baseline: float64[J], Q of the
-# two sides;  stakes, centres, reaches: float64[2], lambda, x and b of the upper and the lower side
+# What is set before an episode. mu, answer: float64[J + 1], plans;  upper_baseline, lower_baseline: float64[J + 1], Q
+# of the two sides;  stakes, centres, reaches: float64[2], lambda, x and b of the upper and the lower side
 ValueBet = collections.namedtuple(
     "ValueBet", ["mu", "answer", "upper_baseline", "lower_baseline", "stakes", "centres", "reaches"]
 )
@@ -67,7 +68,7 @@ def settle_upper(links, bet, path, length, value, totals):
     """Adds lambda X + psi (X - x)^2 to the sequence at which a policy leaves the path, or to the last one."""
     estimate, weight = leave_path(links, bet, path, length, totals)
     stake, x = bet.stakes[UPPER], estimate + weight * value
-    last = path.sequences[length - 1] if length > 0 else len(links.can_end)
+    last = path.sequences[length - 1] if length > 0 else ROOT
     totals[last] += stake * x + penalty(stake, bet.reaches[UPPER]) * (x - bet.centres[UPPER]) ** 2
 
 
@@ -105,21 +106,21 @@ def largest_total(links, totals):
                 total += below[child]
             most = max(most, total)
         below[state] = most
-    total = totals[len(links.can_end)]
-    for state in range(links.first_child[0]):
+    total = totals[ROOT]
+    for state in range(links.first_child[ROOT + 1]):
         total += below[state]
     return total
 
 
 @numba.njit(cache=True)
-def largest_estimate(links, bet, most_return, root_can_end):
+def largest_estimate(links, bet, most_return):
     """The largest X for any pure policy and any episode that the rules allow, top-down.
 
     A policy either leaves the path, which needs no return, or plays all of it, which the return only raises.
     """
-    root = len(links.can_end)
-    before, weight, left = np.zeros(root + 1), np.ones(root + 1), np.full(root + 1, -np.inf)
-    largest = 1.0 if root_can_end else -np.inf
+    number = len(links.can_end)
+    before, weight, left = np.zeros(number), np.ones(number), np.full(number, -np.inf)
+    largest = most_return[ROOT] if links.can_end[ROOT] else -np.inf
     for state in range(len(links.parent)):
         above = links.parent[state]
         first, second = -np.inf, -np.inf
@@ -139,11 +140,10 @@ def largest_estimate(links, bet, most_return, root_can_end):
 
 
 @numba.njit(cache=True)
-def least_estimate(links, bet, least_return, root_can_end):
+def least_estimate(links, bet, least_return):
     """The smallest X of the answer in any episode that the rules allow, top-down."""
-    root = len(links.can_end)
-    before, weight = np.zeros(root + 1), np.ones(root + 1)
-    least = 0.0 if root_can_end else np.inf
+    before, weight = np.zeros(len(links.can_end)), np.ones(len(links.can_end))
+    least = least_return[ROOT] if links.can_end[ROOT] else np.inf
     for state in range(len(links.parent)):
         above, expected = links.parent[state], 0.0
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):

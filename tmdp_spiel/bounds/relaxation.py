@@ -24,6 +24,7 @@ from tmdp_spiel.bounds.mean_bounds import lower_mean, upper_mean
 from tmdp_spiel.core import validation
 from tmdp_spiel.core.jit import kernel
 from tmdp_spiel.trees import traversal
+from tmdp_spiel.trees.traversal import ROOT
 from tmdp_spiel.trees.tree_mdp import TreeMDP
 
 
@@ -85,12 +86,11 @@ class Relaxation:
 def shrunken_values(links, visits, means, weak, strong):
     """W from what was learned: per state, the best mean of its sequences, shrunk to that of the sequence before it.
 
-    visits, means: of all sequences and the root. An estimate (n mean + k above) / (n + k) has k = strong where the
+    visits, means: of all sequences. An estimate (n mean + k above) / (n + k) has k = strong where the
     best is chosen, k = weak where it is handed down.
     """
-    root = traversal.root(links)
     handed_down = np.empty(len(visits))
-    handed_down[root] = means[root]
+    handed_down[ROOT] = means[ROOT]
     values = np.empty(len(links.parent))
     for state in range(len(values)):
         above, best = handed_down[links.parent[state]], -np.inf
@@ -104,16 +104,15 @@ def shrunken_values(links, visits, means, weak, strong):
 @kernel
 def _state_reach(links, chances, sequence, state):
     """The chance of getting to a sequence; 1 for the root."""
-    return 1.0 if sequence == traversal.root(links) else chances.reach[state]
+    return 1.0 if sequence == ROOT else chances.reach[state]
 
 
 @numba.njit(cache=True)
 def _expected(links, chances, values):
-    """e(j) for all sequences and, last, the root; 0 where j cannot be reached."""
-    root = traversal.root(links)
-    expected = np.zeros(root + 1)
+    """e(j) for all sequences; 0 where j cannot be reached."""
+    expected = np.zeros(len(links.can_end))
     for state in range(-1, len(links.parent)):
-        first, end = (root, root + 1) if state < 0 else (links.first_sequence[state], links.first_sequence[state + 1])
+        first, end = traversal.sequences_of(links, state)
         for j in range(first, end):
             total, reach = chances.ending_value[j], _state_reach(links, chances, j, state)
             child, last = traversal.children(links, j)
@@ -137,9 +136,8 @@ def _ends(chances, sequence):
 def _most(links, chances, values, expected):
     """The largest value that a scenario can have, bottom-up."""
     best = np.zeros(len(links.parent))
-    root = traversal.root(links)
     for state in range(len(best) - 1, -2, -1):
-        first, end = (root, root + 1) if state < 0 else (links.first_sequence[state], links.first_sequence[state + 1])
+        first, end = traversal.sequences_of(links, state)
         most = -np.inf
         for j in range(first, end):
             after = 0.0 if _ends(chances, j) else -np.inf
@@ -161,12 +159,11 @@ def _scenarios(links, chances, values, expected, rng, number):
 
     worth[j] is e(j) and, if the episode continues to c, best(c) - W(c); best(c) is the largest worth at c.
     """
-    root = traversal.root(links)
     drawn = np.empty(number)
     states, before = np.empty(len(links.parent), np.int32), np.empty(len(links.parent), np.int32)
-    worth = np.empty(root + 1)
+    worth = np.empty(len(links.can_end))
     for at in range(number):
-        found, done, j, end = 0, -1, root, root + 1
+        found, done, j, end = 0, -1, ROOT, ROOT + 1
         while True:
             while j < end:
                 reach = 1.0 if done < 0 else chances.reach[states[done]]
@@ -180,13 +177,13 @@ def _scenarios(links, chances, values, expected, rng, number):
             done += 1
             if done == found:
                 break
-            j, end = np.int64(links.first_sequence[states[done]]), np.int64(links.first_sequence[states[done] + 1])
+            j, end = traversal.sequences_of(links, states[done])
         for index in range(found - 1, -1, -1):
             best = -np.inf
             for j in range(links.first_sequence[states[index]], links.first_sequence[states[index] + 1]):
                 best = max(best, worth[j])
             worth[before[index]] += best
-        drawn[at] = worth[root]
+        drawn[at] = worth[ROOT]
     return drawn
 
 
@@ -197,11 +194,10 @@ def _cut(advantage, clip):
 
 @numba.njit(cache=True)
 def _lost(links, chances, values, expected, plan, clip):
-    """Per sequence and the root: the mean of A - cut(A) at the next own decision under the plan."""
-    root = traversal.root(links)
-    lost = np.zeros(root + 1)
+    """Per sequence: the mean of A - cut(A) at the next own decision under the plan."""
+    lost = np.zeros(len(links.can_end))
     for state in range(-1, len(links.parent)):
-        first, end = (root, root + 1) if state < 0 else (links.first_sequence[state], links.first_sequence[state + 1])
+        first, end = traversal.sequences_of(links, state)
         for j in range(first, end):
             reach = _state_reach(links, chances, j, state)
             child, last = traversal.children(links, j)
@@ -219,9 +215,8 @@ def _lost(links, chances, values, expected, plan, clip):
 def _least(links, chances, values, expected, plan, lost, clip):
     """The smallest value that an episode's estimate can have, bottom-up."""
     below = np.zeros(len(links.parent))
-    root = traversal.root(links)
     for state in range(len(below) - 1, -2, -1):
-        first, end = (root, root + 1) if state < 0 else (links.first_sequence[state], links.first_sequence[state + 1])
+        first, end = traversal.sequences_of(links, state)
         least = np.inf
         for j in range(first, end):
             if state >= 0 and plan[j] <= 0.0:
@@ -242,11 +237,10 @@ def _least(links, chances, values, expected, plan, lost, clip):
 
 @numba.njit(cache=True)
 def _episodes(links, chances, values, expected, plan, lost, clip, rng, number):
-    root = traversal.root(links)
     drawn = np.empty(number)
     for at in range(number):
-        j, rest = root, rng.random()
-        total = expected[root] + lost[root]
+        j, rest = np.int64(ROOT), rng.random()
+        total = expected[ROOT] + lost[ROOT]
         while True:
             state, outcome, rest = traversal.follow_chance(links, chances, j, rest)
             if outcome >= 0:

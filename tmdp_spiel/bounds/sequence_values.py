@@ -16,6 +16,7 @@ import numpy as np
 from tmdp_spiel.core import validation
 from tmdp_spiel.core.jit import kernel, tree_pass
 from tmdp_spiel.trees.infostate_tree import InfostateTree
+from tmdp_spiel.trees.traversal import sequences_of
 
 _STAKES = 14  # f = 0.9, 0.45, ..., as BettingUCRL has them
 _LARGEST_STAKE = 0.9
@@ -24,20 +25,20 @@ _HALVINGS = 40
 
 
 def upper_values(tree: InfostateTree, visits, returns, squares, delta: float, *, foreseen: float = 1.0) -> np.ndarray:
-    """Upper bounds on the best values after every sequence and, last, the root.
+    """Upper bounds on the best values after every sequence.
 
     Args:
         tree: enumerated; it need not be known with what chances.
-        visits: of every sequence and the root.
+        visits: of every sequence.
         returns: sums of the returns of the episodes that ended on each.
         squares: sums of their squares.
-        delta: with probability 1 - delta, after all episodes at once and however they were chosen, the last entry is
-            above the value of every policy; the others hold for the sequences of a best policy.
+        delta: with probability 1 - delta, after all episodes at once and however they were chosen, the first entry, the
+            root's, is above the value of every policy; the others hold for the sequences of a best policy.
         foreseen: if above 1, an estimate instead, for that many times the episodes, if they go as those so far.
     """
     validation.probability("delta", delta)
     needed = (policy_shares(tree.links) + math.log(1 / delta)) / validation.positive("foreseen", foreseen)
-    upper = np.ones(tree.num_sequences + 1)
+    upper = np.ones(tree.sequence_end)
     counts = np.ascontiguousarray(visits, np.int64)
     _bound_all(tree.links, counts, np.asarray(returns), np.asarray(squares), needed, upper)
     return upper
@@ -45,24 +46,22 @@ def upper_values(tree: InfostateTree, visits, returns, squares, delta: float, *,
 
 @numba.njit(cache=True)
 def policy_shares(links):
-    """ln(1 / share) of every sequence and, last, the root: over the sequences of a pure policy the shares add up to 1.
+    """ln(1 / share) of every sequence: over the sequences of a pure policy the shares add up to 1.
 
     A sequence keeps the part _OWN_SHARE of what it is handed, or all of it if nothing can follow, and splits the rest
     equally among the states that can follow it; each action of a state is handed all that the state was handed.
     """
-    root = len(links.can_end)
-    handed, kept = np.zeros(len(links.parent)), np.zeros(root + 1)
-    kept[root] = -math.log(_OWN_SHARE) if links.first_child[0] > 0 else 0.0
-    for state in range(links.first_child[0]):
-        handed[state] = math.log(links.first_child[0]) - math.log(1.0 - _OWN_SHARE)
-    for state in range(len(handed)):
-        for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+    handed, kept = np.zeros(len(links.parent)), np.zeros(len(links.can_end))
+    for state in range(-1, len(handed)):
+        whole = handed[state] if state >= 0 else 0.0
+        first, end = sequences_of(links, state)
+        for j in range(first, end):
             number = links.first_child[j + 1] - links.first_child[j]
-            kept[j] = handed[state]
+            kept[j] = whole
             if number > 0:
                 kept[j] -= math.log(_OWN_SHARE)
             for child in range(links.first_child[j], links.first_child[j + 1]):
-                handed[child] = handed[state] + math.log(number) - math.log(1.0 - _OWN_SHARE)
+                handed[child] = whole + math.log(number) - math.log(1.0 - _OWN_SHARE)
     return kept
 
 
@@ -119,21 +118,19 @@ def _bound(first, end, numbers, values, ended, total, squares, needed):
 @numba.njit(cache=True)
 def _bound_all(links, visits, returns, squares, needed, upper):
     """From the leaves up; a state's bound is the largest of its sequences'."""
-    states, root = len(links.parent), len(links.can_end)
+    states = len(links.parent)
     numbers, values = np.zeros(states, np.int64), np.ones(states)
     for state in range(states - 1, -2, -1):
-        first, end = (root, root + 1) if state < 0 else (links.first_sequence[state], links.first_sequence[state + 1])
-        best = 0.0
+        first, end = sequences_of(links, state)
+        best, number = 0.0, 0
         for j in range(first, end):
-            start = 0 if j == root else links.first_child[j]
-            stop = links.first_child[0] if j == root else links.first_child[j + 1]
+            start, stop = links.first_child[j], links.first_child[j + 1]
             if visits[j] > 0:
                 ended = visits[j]
                 for child in range(start, stop):
                     ended -= numbers[child]
                 upper[j] = _bound(start, stop, numbers, values, ended, returns[j], squares[j], needed[j])
             best = max(best, upper[j])
-            if state >= 0:
-                numbers[state] += visits[j]
+            number += visits[j]
         if state >= 0:
-            values[state] = best
+            numbers[state], values[state] = number, best

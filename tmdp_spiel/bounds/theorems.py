@@ -8,6 +8,7 @@ import numba
 import numpy as np
 
 from tmdp_spiel.core import validation
+from tmdp_spiel.trees import traversal
 from tmdp_spiel.trees.infostate_tree import InfostateTree
 from tmdp_spiel.trees.tree_mdp import TreeMDP, best_response, path_losses
 
@@ -25,14 +26,13 @@ def theorem_2(mdp: TreeMDP, epsilon: float, delta: float) -> float:
     losses = mdp.losses() / tree.utility_range
     _, plan = mdp.best_response()
     on_plan = mdp.own_reach(plan) > 0
-    states_on_plan = np.unique(_states_of(tree, np.flatnonzero(on_plan)))
+    states_on_plan = np.unique(_states_of(tree, np.flatnonzero(on_plan)[1:]))
     beside = [
         j for s in states_on_plan for j in range(tree.first_sequence[s], tree.first_sequence[s + 1]) if not on_plan[j]
     ]
     second_gap = losses[beside].min() if beside else 0.0
     gaps = np.maximum(np.where(on_plan, second_gap, losses), epsilon)
-    terminals = np.diff(mdp.first_outcome)[:-1]
-    inverse_squares = float((terminals / gaps**2).sum())
+    inverse_squares = float((_own_terminals(mdp) / gaps**2).sum())
     log_policies = tree.num_states * math.log(max(tree.max_actions, 1))
     return (
         mdp.num_terminals * inverse_squares * (math.log(1 / delta) + math.log(max(inverse_squares, 1.0)) + log_policies)
@@ -49,12 +49,19 @@ def theorem_3(mdp: TreeMDP, episodes: int) -> float:
         raise ValueError(f"the bound is for T >= 2 episodes, not {episodes}")
     tree = mdp.tree
     least, most = _gap_range(mdp)
-    terminals = np.diff(mdp.first_outcome)[:-1]
+    terminals = _own_terminals(mdp)
     counted = (terminals > 0) & np.isfinite(least) & (most > 0)
     each = (
         mdp.num_terminals * most[counted] / least[counted] ** 2 * math.log(episodes) + tree.log_num_unreduced_policies
     )
     return float((terminals[counted] * each).sum()) * tree.utility_range
+
+
+def _own_terminals(mdp: TreeMDP) -> np.ndarray:
+    """Per sequence: the number of terminals; none for the root, which no policy chooses."""
+    terminals = np.diff(mdp.first_outcome)
+    terminals[traversal.ROOT] = 0
+    return terminals
 
 
 def _gap_range(mdp: TreeMDP) -> tuple[np.ndarray, np.ndarray]:
@@ -74,14 +81,11 @@ def _gap_range(mdp: TreeMDP) -> tuple[np.ndarray, np.ndarray]:
 def _least_deviation_aside(links, ending_value, value):
     """Per sequence of an optimal path: the cheapest costly deviation that keeps the path; infinite elsewhere."""
     states = len(links.parent)
-    cost = np.empty(len(links.can_end))
+    cost = np.zeros(len(links.can_end))
     below = np.full(states, np.inf)
     for state in range(states - 1, -1, -1):
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
-            total = ending_value[j]
-            for child in range(links.first_child[j], links.first_child[j + 1]):
-                total += value[child]
-            cost[j] = value[state] - total
+            cost[j] = value[state] - traversal.add_children(links, j, value, ending_value[j])
             if cost[j] > 1e-12:
                 below[state] = min(below[state], cost[j])
             else:
@@ -89,21 +93,19 @@ def _least_deviation_aside(links, ending_value, value):
                     below[state] = min(below[state], below[child])
     aside_state = np.full(states, np.inf)
     aside = np.full(len(links.can_end), np.inf)
-    for child in range(links.first_child[0]):
-        for sibling in range(links.first_child[0]):
-            if sibling != child:
-                aside_state[child] = min(aside_state[child], below[sibling])
-    for state in range(states):
-        for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+    for state in range(-1, states):
+        first, end = traversal.sequences_of(links, state)
+        for j in range(first, end):
             if cost[j] > 1e-12:
                 continue
-            aside[j] = aside_state[state]
+            aside[j] = aside_state[state] if state >= 0 else np.inf
             for child in range(links.first_child[j], links.first_child[j + 1]):
-                aside[j] = min(aside[j], below[child])
-                aside_state[child] = aside_state[state]
+                aside_state[child] = aside[j]
                 for sibling in range(links.first_child[j], links.first_child[j + 1]):
                     if sibling != child:
                         aside_state[child] = min(aside_state[child], below[sibling])
+            for child in range(links.first_child[j], links.first_child[j + 1]):
+                aside[j] = min(aside[j], below[child])
     return aside
 
 

@@ -53,11 +53,14 @@ def takes_lead(score, best, tied, seed, time, key):
 
 
 @kernel
-def argmax(scores, first, end, seed, time):
-    """The index in first .. end with the largest score, ties broken uniformly at random; -1 if all scores are -inf."""
+def argmax(scores, first, end, seed, time, key):
+    """The index in first .. end with the largest score, ties broken uniformly at random; -1 if all scores are -inf.
+
+    key: of the first index; the others have the numbers after it.
+    """
     lead, best, tied = np.int64(-1), -np.inf, 0
     for at in range(first, end):
-        takes, tied = takes_lead(scores[at], best, tied, seed, time, at)
+        takes, tied = takes_lead(scores[at], best, tied, seed, time, key + at - first)
         if takes:
             lead, best = np.int64(at), scores[at]
     return lead
@@ -80,8 +83,8 @@ def any_of(scores, first, end, value, seed, time, key):
 
 # Keys. Draws of the same seed and time are independent if their keys differ:
 #
-#   0 .. 2^31            a state or a sequence itself
-#   2^40 + j             endings of full passes
+#   0 .. 2^31            a state, or a sequence counted without the root
+#   2^40 + j - 1         endings of full passes
 #   2^41 - 1 - n         the leads of `kinetic`: first states, or sequences and then states
 #   2^41 + s             the descent to the lead ending of a state
 #
@@ -92,8 +95,14 @@ DRAWS = 256
 
 
 @kernel
+def sequence_key(sequence):
+    """Sequences are counted without the root."""
+    return sequence - 1
+
+
+@kernel
 def ending_key(sequence):
-    return _ENDINGS + sequence
+    return _ENDINGS + sequence_key(sequence)
 
 
 @kernel
@@ -114,14 +123,14 @@ def weight_stream(child):
 
 @kernel
 def ending_stream(links, sequence, number):
-    """The first key of the draws for the endings of a sequence; three streams, number 0 to 2."""
-    return (len(links.parent) + 3 * np.int64(sequence) + number) * DRAWS
+    """The first key of the draws for the endings of a sequence; three streams, number 0 to 2. The root's are first."""
+    return (3 * np.int64(sequence_key(sequence)) + number + (len(links.parent) if sequence > 0 else 0)) * DRAWS
 
 
 @kernel
 def value_stream(links, child, number):
     """The first key of the draws for the value of a child state; two streams, number 0 and 1."""
-    return (len(links.parent) + 3 * len(links.can_end) + 2 * np.int64(child) + number) * DRAWS
+    return (len(links.parent) + 3 * (len(links.can_end) - 1) + 2 * np.int64(child) + number) * DRAWS
 
 
 @kernel

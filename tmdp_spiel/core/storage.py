@@ -7,7 +7,6 @@ lock on its temporary file, so one that is not locked was left behind by a proce
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
@@ -20,6 +19,7 @@ import time
 import typing
 from collections.abc import Iterator
 
+import filelock
 import numpy as np
 import platformdirs
 
@@ -69,17 +69,7 @@ def check_folder(path: str | os.PathLike) -> None:
         raise type(error)(f"cannot write to {folder}: {error.strerror or error}") from None
 
 
-# Temporary files, and the lock of a file that only one process at a time may write. Not filelock: the error names the
-# process that holds the lock, and the same kind of lock tells which temporary files have a running writer.
-
-
-def _try_lock(descriptor: int) -> bool:
-    """Locks an open file or directory if it is not locked; the lock is released when the descriptor is closed."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
+# Temporary files, and the lock of a file that only one process at a time may write.
 
 
 def remove_unfinished(path: str | os.PathLike) -> None:
@@ -94,7 +84,7 @@ def remove_unfinished(path: str | os.PathLike) -> None:
         with contextlib.suppress(OSError):  # gone meanwhile, or not ours to remove
             descriptor = os.open(leftover.path, os.O_RDONLY | os.O_NOFOLLOW)
             try:
-                if not _try_lock(descriptor):
+                if not filelock.lock_descriptor(descriptor, blocking=False):
                     continue
                 if leftover.is_dir(follow_symlinks=False):
                     shutil.rmtree(leftover.path, ignore_errors=True)
@@ -112,25 +102,20 @@ def locked(path: str | os.PathLike) -> Iterator[None]:
     """
     path = pathlib.Path(os.path.realpath(path))
     path.parent.mkdir(parents=True, exist_ok=True)
-    lock = path.with_name(f".{path.name}.lock{_SUFFIX}")
-    while True:
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
-        if not _try_lock(descriptor):
-            with os.fdopen(descriptor) as file:
-                holder = file.read(20).strip()
-            raise InUseError(f"{path} is in use by process {holder or '?'}; wait for it, or choose another path")
-        if _is_still(lock, descriptor):
-            break
-        os.close(descriptor)  # its holder has removed it meanwhile
+    file = path.with_name(f".{path.name}.lock{_SUFFIX}")
+    lock = filelock.FileLock(file, timeout=0, thread_local=False)
     try:
-        os.ftruncate(descriptor, 0)
-        os.write(descriptor, f"{os.getpid()}\n".encode())
+        lock.acquire()
+    except filelock.Timeout:
+        holder = file.read_text(encoding="utf-8").strip() if file.exists() else ""
+        raise InUseError(f"{path} is in use by process {holder or '?'}; wait for it, or choose another path") from None
+    try:
+        file.write_text(f"{os.getpid()}\n", encoding="utf-8")
         remove_unfinished(path)
         yield
     finally:
-        with contextlib.suppress(OSError):
-            os.unlink(lock)
-        os.close(descriptor)
+        file.unlink(missing_ok=True)
+        lock.release()
 
 
 def _is_still(path: str | os.PathLike, descriptor: int) -> bool:
@@ -159,7 +144,8 @@ def _create(path: pathlib.Path, directory: bool = False) -> tuple[int, pathlib.P
             descriptor = os.open(name, os.O_RDONLY)
         else:
             descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
-        _try_lock(descriptor)
+        with contextlib.suppress(OSError):  # a file system without locks
+            filelock.lock_descriptor(descriptor, blocking=False)
         if _is_still(name, descriptor):
             return descriptor, name
         os.close(descriptor)  # taken for a leftover before it was locked

@@ -22,7 +22,7 @@ from tmdp_spiel.version import __version__
 
 Path = str | os.PathLike
 
-_FORMAT = 4
+_FORMAT = 5
 _HEADER, _STATE = "header.json", "state.json"
 _OLD_MAGIC = re.compile(rb"tmdp-spiel checkpoint (\d+)\n")  # of formats up to 3
 _CHECKSUM = 64  # hexadecimal digits

@@ -111,7 +111,7 @@ def ask_in_batches(
     if batch_size < 1:
         raise ValueError(f"batch_size must be at least 1, not {batch_size}")
     tree, num_actions = form.trees[player], game_of(form).num_distinct_actions()
-    table = np.empty(tree.num_sequences)
+    table = np.ones(tree.sequence_end)
     largest = 0.0
     bar = tqdm.tqdm(total=tree.num_states, desc=f"asking player {player}", unit=" states", delay=1, leave=False,
                     disable=None if progress else True)  # fmt: skip
@@ -236,7 +236,7 @@ def ask_states(form: SequenceForm, player: int, policy, max_seconds: float | Non
         state_of = lambda number: _play(game, form.history(player, number))  # noqa: E731
     else:
         state_of = one_history_per_infostate(tree, game).__getitem__
-    table = np.empty(tree.num_sequences)
+    table = np.ones(tree.sequence_end)
 
     def ask(number: int) -> None:
         first, end = tree.first_sequence[number : number + 2]

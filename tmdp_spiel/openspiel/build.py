@@ -20,6 +20,7 @@ from tmdp_spiel.openspiel.infostates import warn_imperfect_recall
 from tmdp_spiel.openspiel.opponents.fixed import FixedOpponents, check_player, state_key
 from tmdp_spiel.trees.infostate_tree import InfostateTree, string_with_actions
 from tmdp_spiel.trees.state_names import StateNames
+from tmdp_spiel.trees.traversal import ROOT
 from tmdp_spiel.trees.tree_mdp import TreeMDP
 from tmdp_spiel.trees.utility_scale import UtilityScale
 
@@ -28,7 +29,6 @@ _MORE_NODES = "raise it if there is memory (about 1 GiB a million in the worst c
 _WORTH_PROBING = 100_000  # max_nodes: a smaller limit is met soon enough
 _SURELY = 100  # the endings that random descents show, by max_nodes, from which a game is refused at once
 _DESCENTS, _SECONDS_OF_DESCENTS = 300, 0.5
-_ROOT = -1
 _CHANCE = int(pyspiel.PlayerId.CHANCE)
 
 
@@ -179,7 +179,7 @@ class _Discovered:
         self.text_size = 0
         self.parent: list[int] = []
         self.legal: list[tuple[int, ...]] = []
-        self.first_sequence = [0]
+        self.first_sequence = [ROOT + 1]
         self.reach: list[float] = []
         self.outcomes: dict[tuple[int, float], float] = {}
         self.merged_terminals: set[int] = set()
@@ -260,7 +260,7 @@ class _Budget:
         found = self._found
         raise GameTooLargeError(
             f"{game_title(found.game)} is too large: stopped after {reached} with {len(found.parent):,} states and "
-            f"{found.first_sequence[-1]:,} sequences of player {found.player} found so far; {remedy}",
+            f"{found.first_sequence[-1] - 1:,} sequences of player {found.player} found so far; {remedy}",
             limit,
             min(self.nodes, self.max_nodes),
         )
@@ -275,7 +275,7 @@ def _traverse(
     budget = _Budget(max_nodes, max_seconds, found, opponents)
     if max_nodes >= _WORTH_PROBING and _shows_more_endings(game, _SURELY * max_nodes):
         budget.refuse_at_once()
-    state, sequence, weight, tail = game.new_initial_state(), _ROOT, 1.0, 0
+    state, sequence, weight, tail = game.new_initial_state(), ROOT, 1.0, 0
     path: list = []  # the histories above the current one, each with the moves that are still to be made there
     with tqdm.tqdm(desc="building the tree", unit=" histories", delay=2, disable=None, leave=False) as progress:
         while True:
@@ -346,41 +346,38 @@ def _moves(
 
 def _level_order(found: _Discovered) -> tuple[InfostateTree, dict[str, typing.Any]]:
     """Renumbers what was discovered into level order, and rescales returns to [0, 1]."""
-    num_states, num_sequences = len(found.parent), found.first_sequence[-1]
+    num_states, sequences = len(found.parent), found.first_sequence[-1]
     children: dict[int, list[int]] = {}
     for state, sequence in enumerate(found.parent):
         children.setdefault(sequence, []).append(state)
 
-    order = list(children.get(_ROOT, []))
-    new_sequence = np.empty(num_sequences + 1, np.int32)
-    new_sequence[_ROOT] = num_sequences
-    first_sequence = np.zeros(num_states + 1, np.int32)
-    first_child = np.empty(num_sequences + 1, np.int32)
+    order = list(children.get(ROOT, []))
+    new_sequence = np.zeros(sequences, np.int32)
+    first_sequence = np.ones(num_states + 1, np.int32)
+    first_child = np.zeros(sequences + 1, np.int32)
+    first_child[ROOT + 1] = len(order)
     parent = np.empty(num_states, np.int32)
-    actions: list[int] = []
+    actions = [0]
     for position, state in enumerate(order):  # grows while it is read: a breadth-first walk
         parent[position] = new_sequence[found.parent[state]]
         for old in range(found.first_sequence[state], found.first_sequence[state + 1]):
             new_sequence[old] = len(actions) + old - found.first_sequence[state]
-            first_child[new_sequence[old]] = len(order)
             order.extend(children.get(old, []))
+            first_child[new_sequence[old] + 1] = len(order)
         actions.extend(found.legal[state])
         first_sequence[position + 1] = len(actions)
-    first_child[num_sequences] = num_states
-    if num_sequences:
-        first_child[0] = len(children[_ROOT])
 
     keys = sorted((int(new_sequence[sequence]), utility, sequence) for sequence, utility in found.outcomes)
     utilities = np.array([utility for _, utility, _ in keys])
     min_utility, max_utility = _utility_range(found.game, utilities)
-    first_outcome = np.zeros(num_sequences + 2, np.int32)
+    first_outcome = np.zeros(sequences + 1, np.int32)
     np.add.at(first_outcome, np.array([sequence for sequence, _, _ in keys], np.int64) + 1, 1)
     first_outcome = np.cumsum(first_outcome, dtype=np.int32)
     returns = np.clip(UtilityScale(min_utility, max_utility - min_utility).to_return(utilities), 0.0, 1.0)
-    least_return, most_return = np.zeros(num_sequences), np.ones(num_sequences)
-    can_end = np.diff(first_outcome)[:-1] > 0
-    least_return[can_end] = returns[first_outcome[:-2][can_end]]
-    most_return[can_end] = returns[first_outcome[1:-1][can_end] - 1]
+    least_return, most_return = np.zeros(sequences), np.ones(sequences)
+    can_end = np.diff(first_outcome) > 0
+    least_return[can_end] = returns[first_outcome[:-1][can_end]]
+    most_return[can_end] = returns[first_outcome[1:][can_end] - 1]
 
     names = StateNames(found.strings[state] for state in order)
     if names.ambiguous:
@@ -389,9 +386,8 @@ def _level_order(found: _Discovered) -> tuple[InfostateTree, dict[str, typing.An
         first_sequence=first_sequence,
         first_child=first_child,
         parent=parent,
-        action=np.array(actions, np.int16 if max(actions, default=0) < 2**15 else np.int64),
+        action=np.array(actions, np.int16 if max(actions) < 2**15 else np.int64),
         can_end=can_end,
-        root_can_end=first_outcome[-1] > first_outcome[-2],
         player=found.player,
         min_utility=min_utility,
         max_utility=max_utility,

@@ -119,7 +119,7 @@ def policy_to_plan(
         return policy_table(form, tree.player, policy)
     # Seen from any other player, the tree's player is an opponent like the others.
     reader = FixedOpponents(loaded, -1, dict.fromkeys(range(loaded.num_players()), policy))
-    plan = np.empty(tree.num_sequences)
+    plan = np.ones(tree.sequence_end)
     for number, state in enumerate(one_history_per_infostate(tree, loaded, max_nodes=max_nodes)):
         first, end = tree.first_sequence[number], tree.first_sequence[number + 1]
         plan[first:end] = [probability for _, probability in reader.distribution(state)]

@@ -98,7 +98,7 @@ def policy_table(
     max_seconds: float | None = None,
     progress: bool = True,
 ) -> np.ndarray:
-    """The policy that an agent plays as `player`, as float64[J], one probability per sequence.
+    """The policy that an agent plays as `player`, as float64[J + 1], one probability per sequence.
 
     Args:
         form: the sequence form of the game; for networks and functions one that makes tensors, as the exact games do.
@@ -204,11 +204,11 @@ def _at_all_histories(form: SequenceForm, player: int, agent) -> np.ndarray:
 
 
 def save_table(file: str | os.PathLike, form: SequenceForm, player: int, table) -> None:
-    """Writes a policy table to a .npz file, atomically."""
+    """Writes a policy table to a .npz file, atomically; without the entry of the root."""
     tree = form.trees[player]
     facts = {"format": _FORMAT, "game": tree.game_string, "player": player, "tree": numbering(tree)}
     with storage.replacing(file, "wb") as stream:
-        np.savez(stream, facts=np.array(json.dumps(facts)), table=form.check_policy(player, table))
+        np.savez(stream, facts=np.array(json.dumps(facts)), table=form.check_policy(player, table)[1:])
 
 
 def load_table(file: str | os.PathLike, form: SequenceForm, player: int) -> np.ndarray:
@@ -263,7 +263,7 @@ def _table_of_strings(form: SequenceForm, player: int, strings) -> np.ndarray:
         legal = tree.action[first:end].tolist()
         table[first:end], _ = read_distribution(distribution, legal, f"at state {string!r} of player {player}")
         given[state] = True
-    reach = np.empty(tree.num_sequences + 1)
+    reach = np.empty(tree.sequence_end)
     own_reach(form.levels[player], table, reach)
     missing = np.flatnonzero(~given & (reach[tree.parent] > 0))
     if len(missing):
@@ -281,8 +281,8 @@ _WHOLE = 65535
 
 
 def numbering(tree: InfostateTree) -> str:
-    """A hash of a tree's numbering of states and sequences, on which tables depend."""
-    return storage.fingerprint(tree.player, tree.first_sequence, tree.first_child, tree.action)
+    """A hash of a tree's numbering of states and sequences, on which tables depend. In files it is without the root."""
+    return storage.fingerprint(tree.player, tree.first_sequence - 1, tree.first_child[1:], tree.action[1:])
 
 
 def compressed_weights(
@@ -300,7 +300,7 @@ def compressed_weights(
     weights = []
     for player in (0, 1):
         table = form.check_policy(player, tables[player])
-        reach = np.empty(len(table) + 1)
+        reach = np.empty(len(table))
         own_reach(form.levels[player], table, reach)
         weight = np.zeros(len(table), np.uint16)
         _prune(form.levels[player], table, reach, least_probability, least_reach, weight)
@@ -329,7 +329,7 @@ def write_tables(file: str | os.PathLike, form: SequenceForm, tables: Sequence[n
         "exploitability": found.exploitability,
         **facts,
     }
-    planes = [(weight >> shift).astype(np.uint8).tobytes() for shift in (8, 0) for weight in weights]
+    planes = [(weight[1:] >> shift).astype(np.uint8).tobytes() for shift in (8, 0) for weight in weights]
     body = lzma.compress(b"".join(planes), preset=6)
     line = json.dumps({"format": _WEIGHTS_FORMAT, **head, "bytes": len(body), "sha256": _digest(head, body)})
     with storage.replacing(file, "wb") as stream:
@@ -355,7 +355,7 @@ def read_tables(file: str | os.PathLike, form: SequenceForm) -> tuple[list[np.nd
     sizes = [tree.num_sequences for tree in form.trees]
     high, low = planes[: sum(sizes)].astype(np.uint16), planes[sum(sizes) :]
     weight = (high << 8) | low
-    return tables_of_weights(form, [weight[: sizes[0]], weight[sizes[0] :]]), head
+    return tables_of_weights(form, [np.append(0, each) for each in (weight[: sizes[0]], weight[sizes[0] :])]), head
 
 
 def _digest(head: dict, body: bytes) -> str:

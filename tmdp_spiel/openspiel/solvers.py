@@ -235,7 +235,7 @@ def _iterating(solver: Solver) -> typing.Any:
 def _plan(solver: Solver, problem: Problem) -> np.ndarray:
     """The solver's policy, as one probability per sequence; uniform at states that it has not visited."""
     tree, policy = problem.mdp.tree, solver.policy()
-    plan = np.empty(tree.num_sequences)
+    plan = np.ones(tree.sequence_end)
     for number, state in enumerate(problem.states):
         legal = tree.legal_actions(number)
         given = policy(state)

@@ -25,6 +25,7 @@ from tmdp_spiel.trees.sequence_form import (
     SequenceForm,
     exploitability_of_reaches,
 )
+from tmdp_spiel.trees.traversal import ROOT
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,13 +77,13 @@ class CFRSolver:
             raise ValueError(f"a block must have at least 1 iteration, not {block}")
         self.form, self.variant, self.block, self.iteration = form, variant, block, 0
         self._rule = VARIANTS[variant]
-        sizes = [tree.num_sequences for tree in form.trees]
+        sizes = [tree.sequence_end for tree in form.trees]
         self._regrets: list[np.ndarray] = [np.zeros(size, dtype) for size in sizes]
         self._matched = [np.zeros(size, dtype) for size in sizes] if self._rule.predictive else self._regrets
         self._total_reach: list[np.ndarray] = [np.zeros(size, dtype) for size in sizes]  # since the last whole block
         self._blocks: tuple[list[SparseReach], list[SparseReach]] = ([], [])  # the totals of the whole blocks
-        self._reach = [np.zeros(size + 1) for size in sizes]
-        self._gradient = np.empty(max(sizes) + 1)
+        self._reach = [np.zeros(size) for size in sizes]
+        self._gradient = np.empty(max(sizes))
         self._values = np.empty(max(tree.num_states for tree in form.trees))
         self._match_regrets()
 
@@ -100,7 +101,7 @@ class CFRSolver:
         for player in (0, 1):
             levels = self.form.levels[player]
             regrets, matched = self._regrets[player], self._matched[player]
-            gradient = self._gradient[: len(regrets) + 1]
+            gradient = self._gradient[: len(regrets)]
             self.form.gradient(player, self._reach[1 - player], out=gradient)
             _update_regrets(
                 levels, gradient, self._values, regrets, matched, positive, negative, rule.floored, rule.predictive
@@ -120,7 +121,7 @@ class CFRSolver:
         return self.form.policy(player, total)
 
     def average_reach(self, player: int) -> np.ndarray:
-        """The own reach of the average of the policies so far, the root last."""
+        """The own reach of the average of the policies so far."""
         return self.form.reach(player, self.average_policy(player))
 
     def block_reaches(self, player: int) -> list[SparseReach]:
@@ -153,7 +154,7 @@ class CFRSolver:
             blocks = self.block_reaches(player)
             told = report and functools.partial(report, player)
             best = least_exploitable(self.form, player, blocks, report=told, **how)
-            tables.append(self.form.policy(player, mixed_reach(self.form, player, blocks, best.weights)[:-1]))
+            tables.append(self.form.policy(player, mixed_reach(self.form, player, blocks, best.weights)))
             losses.append(best.loss)
         return tables, losses
 
@@ -249,7 +250,7 @@ def _match_regrets(
     levels: Levels, matched: np.ndarray, weight: float, reach: np.ndarray, total_reach: np.ndarray
 ) -> None:
     """Adds `weight` x(j) to the average; then, top-down, x(s, a) = x(parent of s) sigma(s, a), by regret matching."""
-    reach[-1] = 1.0
+    reach[ROOT] = 1.0
     for level in range(len(levels.level_start) - 1):
         for s in numba.prange(levels.level_start[level], levels.level_start[level + 1]):
             first, end = levels.first_sequence[s], levels.first_sequence[s + 1]

@@ -24,7 +24,7 @@ from tmdp_spiel.core.jit import kernel, tree_pass
 from tmdp_spiel.trees import traversal
 from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE
 
-# What the passes work on. local_loss: float64[J] d(j);  loss: float64[J] loss(j);  the others one entry per state:
+# What the passes work on. local_loss: float64[J + 1] d(j);  loss: float64[J + 1] loss(j);  the others, by state:
 # value: V(s);  reach: empirical probability of s by its own path;  plan: the empirically best plan;  on_plan: whether
 # it reaches s;  subtree, off_path: its cheapest deviation at or below s, and off the path to s;  *_where: the sequence
 Workspace = collections.namedtuple(
@@ -44,10 +44,11 @@ Workspace = collections.namedtuple(
 )
 
 
-def new_workspace(num_states: int, num_sequences: int) -> Workspace:
+def new_workspace(num_states: int, sequences: int) -> Workspace:
+    """Scratch for a tree with this number of states and, with the root, of sequences."""
     return Workspace(
-        local_loss=np.empty(num_sequences),
-        loss=np.empty(num_sequences),
+        local_loss=np.empty(sequences),
+        loss=np.empty(sequences),
         value=np.empty(num_states),
         reach=np.empty(num_states),
         plan=np.empty(num_states, PLAN_DTYPE),
@@ -92,7 +93,7 @@ def counts_losses(links, plays, totals, work):
         value[state] = best
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             local_loss[j] = best - local_loss[j]
-    return traversal.add_children(links, traversal.root(links), value, 0.0)
+    return traversal.add_children(links, traversal.ROOT, value, 0.0)
 
 
 @tree_pass
@@ -150,8 +151,9 @@ def _lead_ending(links, work, plays, only, but_plan, lam, optimistic, seed, time
     """Fills work.loss, top-down, and returns the lead of all endings, or of those that work.plan cannot end on."""
     loss, local_loss = work.loss, work.local_loss
     lead = (np.int64(-1), np.inf, 0.0, 0)
+    loss[traversal.ROOT] = 0.0
     for state in range(len(links.parent)):
-        above = 0.0 if traversal.is_first(links, state) else loss[links.parent[state]]
+        above = loss[links.parent[state]]
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             loss[j] = above + local_loss[j]
             if not links.can_end[j] or (only >= 0 and plays[j] != only) or loss[j] == np.inf:
@@ -182,7 +184,7 @@ def best_action(links, local_loss, state, seed, time):
 @kernel
 def best_plan(links, work, forced, seed, time, plan, reached):
     """Writes the empirically best plan, with the forced actions, at the states that it can reach, and lists these."""
-    number, at = traversal.list_children(links, traversal.root(links), reached, 0), 0
+    number, at = traversal.list_children(links, traversal.ROOT, reached, 0), 0
     while at < number:
         state = reached[at]
         at += 1

@@ -28,7 +28,7 @@ from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE
 
 VALUE, LOSS, WIDTH, EXPIRY, TIED = range(5)
 
-# plays: int32[J] n(j);  totals: float64[J] R(j);  nodes: float64[S, 5] as above;
+# plays: int32[J + 1] n(j);  totals: float64[J + 1] R(j);  nodes: float64[S, 5] as above;
 # sole_best: int16[S] the unique empirically best action, or -1 if several tie;  sequence_value: scratch, one per action
 Estimates = collections.namedtuple("Estimates", ["plays", "totals", "nodes", "sole_best", "sequence_value"])
 
@@ -55,8 +55,8 @@ def new_deviations(tree) -> Deviations:
 def new_estimates(tree, optimistic: bool) -> Estimates:
     """The estimates before the first episode: every value 0, every ending unplayed."""
     estimates = Estimates(
-        plays=np.zeros(tree.num_sequences, np.int32),
-        totals=np.zeros(tree.num_sequences),
+        plays=np.zeros(tree.sequence_end, np.int32),
+        totals=np.zeros(tree.sequence_end),
         nodes=np.empty((tree.num_states, 5)),
         sole_best=np.empty(tree.num_states, PLAN_DTYPE),
         sequence_value=np.empty(max(tree.max_actions, 1)),
@@ -137,7 +137,7 @@ def refresh(links, estimates, state, lam, optimistic):
 @tree_pass
 def refresh_expired(links, estimates, lam, optimistic, stack):
     """Refreshes, children first, the states whose lead may have been overtaken. Returns how many there were."""
-    number, at = _list_expired(links, estimates, lam, traversal.root(links), stack, 0), 0
+    number, at = _list_expired(links, estimates, lam, traversal.ROOT, stack, 0), 0
     while at < number:
         state = stack[at]
         at += 1
@@ -164,7 +164,7 @@ def _list_expired(links, estimates, lam, sequence, stack, number):
 def root_value(links, estimates):
     """W(root), the estimate of the empirically best policy."""
     total = 0.0
-    state, end = traversal.children(links, traversal.root(links))
+    state, end = traversal.children(links, traversal.ROOT)
     while state != end:
         total += estimates.nodes[state, VALUE]
         state = traversal.next_child(links, state)
@@ -205,7 +205,7 @@ def _descend(links, estimates, state, optimistic, seed, time):
 @kernel
 def max_ucb_ending(links, estimates, lam, optimistic, seed, time):
     """As full_pass.max_ucb_ending, from the leads of the first states: (j, loss, width)."""
-    lead, end = traversal.children(links, traversal.root(links))
+    lead, end = traversal.children(links, traversal.ROOT)
     state, tied = traversal.next_child(links, lead), estimates.nodes[lead, TIED]
     while state != end:
         node, best = estimates.nodes[state], estimates.nodes[lead]
@@ -233,7 +233,7 @@ def best_action(links, estimates, state, seed, time):
 @kernel
 def best_plan(links, estimates, forced, seed, time, plan, reached):
     """As full_pass.best_plan."""
-    number, at = traversal.list_children(links, traversal.root(links), reached, 0), 0
+    number, at = traversal.list_children(links, traversal.ROOT, reached, 0), 0
     while at < number:
         state = reached[at]
         at += 1
@@ -262,7 +262,7 @@ def _challenge_runner_up(lead, number, loss, wide, tied, lam, seed, time):
         return np.int64(number), loss, wide, tied
     if loss == lead_loss and wide == lead_wide:
         lead_tied += tied
-        if hash_rng.wins(lead_tied, tied, seed, time, hash_rng.lead_key(number)):
+        if hash_rng.wins(lead_tied, tied, seed, time, hash_rng.lead_key(hash_rng.sequence_key(number))):
             holder = np.int64(number)
     return holder, lead_loss, lead_wide, lead_tied
 
@@ -326,7 +326,7 @@ def _cheapest_off_path(deviations, low, high, above, above_where):
 @kernel
 def _position_children(links, deviations, plan, reached, number):
     """Fills deviations.first_position; returns how many first states there are."""
-    first_states = position = np.int64(traversal.num_children(links, traversal.root(links)))
+    first_states = position = np.int64(traversal.num_children(links, traversal.ROOT))
     for at in range(number):
         deviations.first_position[at] = position
         position += traversal.num_children(links, links.first_sequence[reached[at]] + plan[reached[at]])

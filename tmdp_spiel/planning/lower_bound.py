@@ -43,7 +43,7 @@ def _best_of_often_played(links, plays, totals, m, plan, order, values):
 
     order, values: scratch, one entry per state.
     """
-    number, at = traversal.list_children(links, traversal.root(links), order, 0), 0
+    number, at = traversal.list_children(links, traversal.ROOT, order, 0), 0
     while at < number:
         state = order[at]
         at += 1
@@ -58,4 +58,4 @@ def _best_of_often_played(links, plays, totals, m, plan, order, values):
                 value = traversal.add_children(links, j, values, totals[j] / plays[j])
                 if value > values[state]:
                     values[state], plan[state] = value, j - links.first_sequence[state]
-    return traversal.add_children(links, traversal.root(links), values, 0.0)
+    return traversal.add_children(links, traversal.ROOT, values, 0.0)

@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tmdp_spiel.trees.sequence_form import SequenceForm, best_response_to_reach
+from tmdp_spiel.trees.traversal import ROOT
 
 
 @dataclasses.dataclass
@@ -29,7 +30,7 @@ class SparseReach:
 
     @classmethod
     def of(cls, reach: np.ndarray) -> SparseReach:
-        """reach: one number per sequence, without the root."""
+        """reach: one number per sequence, 0 for the root."""
         sequences = np.flatnonzero(reach).astype(np.int32)
         return cls(sequences, reach[sequences])
 
@@ -75,9 +76,9 @@ def least_exploitable(
 
 
 def mixed_reach(form: SequenceForm, player: int, reaches: Sequence[SparseReach], weights: np.ndarray) -> np.ndarray:
-    """sum over k of w_k r_k, one number per sequence, the root last."""
-    mixed = np.zeros(form.trees[player].num_sequences + 1)
-    mixed[-1] = 1.0
+    """sum over k of w_k r_k, one number per sequence."""
+    mixed = np.zeros(form.trees[player].sequence_end)
+    mixed[ROOT] = 1.0
     for each, weight in zip(reaches, weights):
         if weight > 0:
             mixed[each.sequences] += weight * each.reach
@@ -91,7 +92,7 @@ def _best_response(
     loss, response = best_response_to_reach(form, 1 - player, mixed)
     # The game need not be zero-sum: what the opponent wins, collected by the player's sequences.
     won = form.gradient(player, form.reach(1 - player, response), form.payoffs[1 - player])
-    return loss, np.array([each.reach @ won[each.sequences] + won[-1] for each in reaches])
+    return loss, np.array([each.reach @ won[each.sequences] + won[ROOT] for each in reaches])
 
 
 def _best_against(rows: np.ndarray) -> tuple[np.ndarray, float]:

@@ -27,7 +27,7 @@ class PrunedCFRSolver(CFRSolver):
             raise ValueError(f"of the {block} iterations of a block, 1 to {block - 1} can be pruned, not {pruned}")
         super().__init__(form, variant, dtype, block=block)
         self._length, self._pruned = block, pruned
-        self._played = [np.zeros(tree.num_sequences, np.bool_) for tree in form.trees]
+        self._played = [np.zeros(tree.sequence_end, np.bool_) for tree in form.trees]
         self._restricted: CFRSolver | None = None
         self._kept: tuple[np.ndarray, np.ndarray] | None = None  # the numbers of the sequences of `_restricted`
         self._whole_until = block  # up to here, iterations visit all sequences
@@ -43,7 +43,7 @@ class PrunedCFRSolver(CFRSolver):
                 self._forget()
             if not all_whole or at >= self._length // 2:
                 for played, reach in zip(self._played, self._reach):
-                    played |= reach[:-1] > 0
+                    played |= reach > 0
             return
         self._restricted.iterate()
         self.iteration += 1

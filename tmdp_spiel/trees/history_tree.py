@@ -13,6 +13,8 @@ from collections.abc import Sequence
 import numba
 import numpy as np
 
+from tmdp_spiel.trees.sequence_form import tree_levels
+
 CHANCE, OTHER, OWN, END = range(4)
 
 # What compiled kernels see. Histories are numbered such that parents come before children. Among histories after the
@@ -135,8 +137,5 @@ def arranged(tree, kind, parent, action, slot, move, chance, value, first_answer
 
 def _states_by_depth(tree, most: int) -> np.ndarray:
     """Where the player's states after 0, 1, ... decisions begin; in level order they follow one another."""
-    depths = np.zeros(tree.num_states, np.int64)
-    state_of = np.repeat(np.arange(tree.num_states), np.diff(tree.first_sequence))
-    for state in range(int(tree.first_child[0]), tree.num_states):
-        depths[state] = depths[state_of[tree.parent[state]]] + 1
-    return np.searchsorted(depths, np.arange(most + 1)).astype(np.int32)
+    starts = tree_levels(tree).level_start
+    return np.append(starts, np.full(most + 1 - len(starts), tree.num_states)).astype(np.int32)

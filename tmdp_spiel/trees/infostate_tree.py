@@ -1,10 +1,10 @@
 """What a learner may know: one player's information states and which can follow which.
 
 With perfect recall, the information states of one player form a tree: every state is reached by exactly one history of
-this player. A *sequence* is a state and an action taken there; the *root* is the empty sequence. States and sequences
-are numbered in level order: parents come before children, and the children of a sequence and the sequences of a state
-are contiguous. So a loop over increasing numbers is a top-down pass, a loop over decreasing numbers is a bottom-up
-pass, and no child lists are stored.
+this player. A *sequence* is a state and an action taken there; the *root*, sequence 0, is the empty sequence. States
+and sequences are numbered in level order: parents come before children, and the children of a sequence and the
+sequences of a state are contiguous. So a loop over increasing numbers is a top-down pass, a loop over decreasing
+numbers is a bottom-up pass, and no child lists are stored.
 """
 
 from __future__ import annotations
@@ -22,21 +22,23 @@ from numpy.typing import ArrayLike
 from tmdp_spiel.core import storage, validation
 from tmdp_spiel.trees import notebook, tree_shape
 from tmdp_spiel.trees.state_names import StateNames
+from tmdp_spiel.trees.traversal import ROOT
 from tmdp_spiel.trees.tree_shape import is_level_order
 from tmdp_spiel.trees.utility_scale import Amount, UtilityScale
+from tmdp_spiel.version import __version__
 
 PLAN_DTYPE = np.int16
 PROBABILITY_TOLERANCE = 1e-6  # of the sum of the probabilities of a state; more than double precision needs
 _ROUNDING = 1e-9  # of a return
 HISTORY_MARK = "\naction "  # between a string and the action taken there, where strings alone forget
 
-# What compiled kernels see of a tree, in one argument. The root sequence has the number J = len(can_end).
+# What compiled kernels see of a tree, in one argument.
 Links = collections.namedtuple("Links", ["first_sequence", "first_child", "parent", "can_end"])
 
 
-# Sizes of arrays with one entry per state, per sequence without the root, per sequence with the root, per decision of
-# an episode, and per child of a sequence. In a lazy tree they include spare capacity.
-Capacity = collections.namedtuple("Capacity", ["states", "sequences", "with_root", "decisions", "children"])
+# Sizes of arrays with one entry per state, per sequence, per decision of an episode, and per child of a sequence. In a
+# lazy tree they include spare capacity.
+Capacity = collections.namedtuple("Capacity", ["states", "sequences", "decisions", "children"])
 
 
 def string_with_actions(string: str, legal: Iterable[int]) -> str:
@@ -47,19 +49,19 @@ def string_with_actions(string: str, legal: Iterable[int]) -> str:
 class InfostateTree:
     """One player's states, actions, and which state can follow which action: the rules alone, no probabilities.
 
-    first_sequence: int32[S + 1]  sequences of state s are first_sequence[s] .. first_sequence[s + 1]
-    first_child:    int32[J + 1]  child states of sequence j are first_child[j] .. first_child[j + 1];
-                                  the first states, children of the root, are 0 .. first_child[0]
-    parent:         int32[S]      the sequence that leads to s; J, the root, for the first states
-    action:         int16[J]      the game's action of sequence j
-    can_end:        bool [J]      an episode can end right after j
+    There are S states and J sequences besides the root, which is sequence 0.
 
-    root_can_end says whether an episode can end before the player has acted at all. num_terminals counts terminal
-    states as pairs (last sequence of the player, return). num_merged_terminals counts them as the paper does, as pairs
-    (last sequence of the player, what the others did after it), whatever cards they hold. names maps states to
-    information-state strings and back. least_return, most_return: float64[J], bounds by the rules on the return of an
-    episode that ends on j, on the [0, 1] scale; None if no bounds but 0 and 1 are known. They may also be functions,
-    which are called when the bounds are needed.
+    first_sequence: int32[S + 1]  sequences of state s are first_sequence[s] .. first_sequence[s + 1], from 1 on
+    first_child:    int32[J + 2]  child states of sequence j are first_child[j] .. first_child[j + 1]
+    parent:         int32[S]      the sequence that leads to s
+    action:         int16[J + 1]  the game's action of sequence j; 0 for the root
+    can_end:        bool [J + 1]  an episode can end right after j: for the root, before the player has acted at all
+
+    num_terminals counts terminal states as pairs (last sequence of the player, return). num_merged_terminals counts
+    them as the paper does, as pairs (last sequence of the player, what the others did after it), whatever cards they
+    hold. names maps states to information-state strings and back. least_return, most_return: float64[J + 1], bounds by
+    the rules on the return of an episode that ends on j, on the [0, 1] scale; None if no bounds but 0 and 1 are known.
+    They may also be functions, which are called when the bounds are needed.
     """
 
     _ARRAYS = ("first_sequence", "first_child", "parent", "action", "can_end")
@@ -68,7 +70,6 @@ class InfostateTree:
         "player",
         "min_utility",
         "max_utility",
-        "root_can_end",
         "num_terminals",
         "num_merged_terminals",
         "game_string",
@@ -85,7 +86,6 @@ class InfostateTree:
         player: int = 0,
         min_utility: float = 0.0,
         max_utility: float = 1.0,
-        root_can_end: bool = False,
         num_terminals: int | None = None,
         num_merged_terminals: int | None = None,
         names: typing.Any = None,
@@ -101,8 +101,7 @@ class InfostateTree:
         self.player = int(player)
         self.min_utility = float(min_utility)
         self.max_utility = float(max_utility)
-        self.root_can_end = bool(root_can_end)
-        endings = int(np.count_nonzero(self.can_end)) + self.root_can_end
+        endings = int(np.count_nonzero(self.can_end))
         self.num_terminals = endings if num_terminals is None else int(num_terminals)
         self.num_merged_terminals = self.num_terminals if num_merged_terminals is None else int(num_merged_terminals)
         self.names = names
@@ -116,11 +115,12 @@ class InfostateTree:
         for name in self._ARRAYS:
             if getattr(self, name).ndim != 1:
                 raise ValueError(f"{name} must have one dimension, not {getattr(self, name).ndim}")
-        states, sequences = self.num_states, self.num_sequences
-        if len(self.first_sequence) != states + 1 or len(self.first_child) != sequences + 1:
+        states, sequences = self.num_states, self.sequence_end
+        if len(self.first_sequence) != states + 1 or len(self.first_child) != sequences + 1 or not sequences:
             raise ValueError(
                 f"first_sequence needs {states + 1} entries for {states} states and first_child {sequences + 1} for "
-                f"{sequences} sequences; they have {len(self.first_sequence)} and {len(self.first_child)}"
+                f"{sequences} sequences, of which the root is the first; they have {len(self.first_sequence)} and "
+                f"{len(self.first_child)}"
             )
         if len(self.action) != sequences:
             raise ValueError(f"action needs one entry for each of the {sequences} sequences, not {len(self.action)}")
@@ -130,8 +130,8 @@ class InfostateTree:
             raise ValueError(
                 f"max_utility must exceed min_utility, both finite, not {self.max_utility} and {self.min_utility}"
             )
-        if self.first_sequence[0] != 0 or self.first_sequence[-1] != sequences:
-            raise ValueError(f"first_sequence must run from 0 to the number of sequences, {sequences}")
+        if self.first_sequence[0] != ROOT + 1 or self.first_sequence[-1] != sequences:
+            raise ValueError(f"first_sequence must run from 1, after the root, to the number of sequences, {sequences}")
         if self.max_actions > np.iinfo(PLAN_DTYPE).max:
             raise ValueError(f"a state has {self.max_actions} actions; plans hold at most {np.iinfo(PLAN_DTYPE).max}")
         if not is_level_order(self.links):
@@ -146,9 +146,9 @@ class InfostateTree:
         if all(each is None for each in given) or any(callable(each) for each in given):
             return
         least, most = self.return_range
-        if len(least) != self.num_sequences or len(most) != self.num_sequences:
+        if len(least) != self.sequence_end or len(most) != self.sequence_end:
             raise ValueError(
-                f"least_return and most_return need one entry for each of the {self.num_sequences} sequences, not "
+                f"least_return and most_return need one entry for each of the {self.sequence_end} sequences, not "
                 f"{len(least)} and {len(most)}"
             )
         wrong = np.flatnonzero(self.can_end & ~((least >= 0) & (least <= most) & (most <= 1)))
@@ -176,8 +176,8 @@ class InfostateTree:
 
         The arrays are always read-only, because numba would compile kernels once more for writable ones.
         """
-        least = np.zeros(self.num_sequences) if self.least_return is None else self.least_return.view()
-        most = np.ones(self.num_sequences) if self.most_return is None else self.most_return.view()
+        least = np.zeros(self.sequence_end) if self.least_return is None else self.least_return.view()
+        most = np.ones(self.sequence_end) if self.most_return is None else self.most_return.view()
         least.flags.writeable = most.flags.writeable = False
         return least, most
 
@@ -187,24 +187,29 @@ class InfostateTree:
 
     @property
     def num_sequences(self) -> int:
-        """The number of sequences, not counting the root."""
+        """The number of sequences besides the root, J: they are 1 .. J."""
+        return self.sequence_end - 1
+
+    @property
+    def sequence_end(self) -> int:
+        """One more than the largest sequence, J + 1: the number of entries of a mixed plan."""
         return len(self.can_end)
 
     @property
     def root(self) -> int:
-        """The number of the root sequence, on which episodes end that the player never acts in."""
-        return self.num_sequences
+        """The number of the root sequence, 0, on which episodes end that the player never acts in."""
+        return ROOT
 
     @property
-    def sequence_end(self) -> int:
-        """One more than the largest sequence other than the root: the number of entries of a mixed plan."""
-        return self.num_sequences
+    def root_can_end(self) -> bool:
+        """Whether an episode can end before the player has acted at all."""
+        return bool(self.can_end[ROOT])
 
     @functools.cached_property
     def capacity(self) -> Capacity:
         """The sizes of a learner's arrays."""
-        children = max(int(np.diff(self.first_child).max(initial=0)), int(self.first_child[0]))
-        return Capacity(self.num_states, self.num_sequences, self.num_sequences + 1, self.horizon, children)
+        children = int(np.diff(self.first_child).max(initial=0))
+        return Capacity(self.num_states, self.sequence_end, self.horizon, children)
 
     @property
     def utility_range(self) -> float:
@@ -244,8 +249,15 @@ class InfostateTree:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """A hash of the arrays and attributes of the tree."""
-        return storage.fingerprint(*(getattr(self, name) for name in (*self._ARRAYS, *self._FACTS)))
+        """A hash of the arrays and attributes of the tree.
+
+        As in stored runs, it is that of arrays without the root, to which `parent` refers as J.
+        """
+        parent = np.where(self.parent == ROOT, self.num_sequences, self.parent - 1).astype(np.int32)
+        links = self.first_sequence - 1, self.first_child[1:], parent, self.action[1:], self.can_end[1:]
+        scale = self.player, self.min_utility, self.max_utility
+        counts = self.root_can_end, self.num_terminals, self.num_merged_terminals
+        return storage.fingerprint(*links, *scale, *counts, self.game_string)
 
     @functools.cached_property
     def max_actions(self) -> int:
@@ -280,7 +292,7 @@ class InfostateTree:
     @functools.cached_property
     def max_ending_sequences(self) -> int:
         """The most sequences on which one policy can end: k(s) = max over a of [a can end] + sum over children k(c)."""
-        return int(tree_shape.max_ending_sequences(self.links)) + self.root_can_end
+        return int(tree_shape.max_ending_sequences(self.links))
 
     def state_string(self, state: int) -> str:
         """The information-state string of a state.
@@ -295,7 +307,7 @@ class InfostateTree:
         if string not in getattr(names, "ambiguous", ()):
             return string
         parent = int(self.parent[state])
-        while parent != self.root:
+        while parent != ROOT:
             above = self.state_of(parent)
             string = f"{names.string(above)}{HISTORY_MARK}{self.action[parent]}\n{string}"
             parent = int(self.parent[above])
@@ -360,7 +372,10 @@ class InfostateTree:
         return self.action[self.first_sequence[state] : self.first_sequence[state + 1]]
 
     def check_plan(self, plan: ArrayLike) -> np.ndarray:
-        """The plan as a checked array: an action index per state (integers) or a probability per sequence (floats)."""
+        """The plan as a checked array: an action index per state (integers) or a probability per sequence (floats).
+
+        The entry of the root, the first, is not used and may be left out.
+        """
         plan = np.asarray(plan)
         if plan.ndim == 1 and np.issubdtype(plan.dtype, np.integer):
             return self._check_deterministic(plan)
@@ -383,9 +398,16 @@ class InfostateTree:
             )
         return np.ascontiguousarray(plan, PLAN_DTYPE)
 
+    def with_root(self, plan: np.ndarray) -> np.ndarray:
+        """A probability for every sequence, from an array that may lack the entry of the root, 1."""
+        return np.append(1.0, plan) if len(plan) == self.num_sequences else plan
+
     def _check_mixed(self, plan: np.ndarray) -> np.ndarray:
+        plan = self.with_root(plan)
         if len(plan) != self.sequence_end:
-            raise ValueError(f"a mixed plan needs {self.sequence_end} entries, one per sequence, not {len(plan)}")
+            raise ValueError(
+                f"a mixed plan needs {self.sequence_end} entries, one per sequence, the root's first, not {len(plan)}"
+            )
         if not self.num_states:
             return np.ascontiguousarray(plan, np.float64)
         totals = np.add.reduceat(plan, self.first_sequence[:-1])
@@ -403,6 +425,7 @@ class InfostateTree:
         if plan.dtype != PLAN_DTYPE:
             return plan
         probabilities = np.zeros(self.sequence_end)
+        probabilities[ROOT] = 1.0
         probabilities[self.first_sequence[:-1] + plan] = 1.0
         return probabilities
 
@@ -413,7 +436,7 @@ class InfostateTree:
     def _contents(self) -> dict:
         contents = {name: getattr(self, name) for name in self._ARRAYS}
         contents.update({name: getattr(self, name) for name in self._RANGES if getattr(self, name) is not None})
-        contents["tree"] = {name: getattr(self, name) for name in self._FACTS}
+        contents["tree"] = {"version": __version__, **{name: getattr(self, name) for name in self._FACTS}}
         if isinstance(self.names, StateNames):
             contents["names"] = self.names._strings
         return contents
@@ -436,7 +459,7 @@ class InfostateTree:
                 if len(strings) != len(arrays["parent"]):
                     raise ValueError(f"names.json holds {len(strings)} strings for {len(arrays['parent'])} states")
                 names = StateNames(strings)
-            tree = cls(**arrays, **saved.document("tree"), names=names)
+            tree = cls(**arrays, **_facts_of(saved), names=names)
         tree._opened_from = path
         return tree
 
@@ -468,6 +491,20 @@ class InfostateTree:
 
     def _repr_html_(self) -> str:
         return notebook.table(notebook.facts_of(self))
+
+
+def _facts_of(saved: storage.SavedDirectory) -> dict[str, typing.Any]:
+    """The attributes of a saved tree, without the version that wrote them."""
+    facts = saved.document("tree")
+    if not isinstance(facts, dict):
+        raise ValueError(f"tree.json must hold an object, not {facts!r}")
+    version = facts.pop("version", None)
+    if "root_can_end" in facts:
+        raise ValueError(
+            f"version {version or '0.2.0 or an earlier one'} saved it with other numbers of sequences; build and save "
+            "it again"
+        )
+    return facts
 
 
 def _as_range(given: typing.Any) -> typing.Any:

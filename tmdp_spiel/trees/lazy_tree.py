@@ -7,8 +7,8 @@ they are linked as siblings:
     first_child:  int32[J + 1]  the newest child state of sequence j, -1 if it has none yet
     next_sibling: int32[S]      the next older child state of the same sequence, -1 after the oldest
 
-The root is always sequence 0; the other sequences are 1 .. J. A state comes after the sequence that leads to it, so a
-loop over decreasing numbers is a bottom-up pass here as well. Arrays double in size when they are full.
+As in any tree the root is sequence 0, and a state comes after the sequence that leads to it, so a loop over decreasing
+numbers is a bottom-up pass here as well. Arrays double in size when they are full.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from tmdp_spiel.core import storage, validation
 from tmdp_spiel.trees import traversal
 from tmdp_spiel.trees.infostate_tree import Capacity, InfostateTree, string_with_actions
 from tmdp_spiel.trees.state_names import StateNames
+from tmdp_spiel.trees.traversal import ROOT
 
-ROOT = 0
 OUTSIDE = -1  # the state of whoever has left the tree
 DEFAULT_MAX_STATES = 5_000_000
 
-_LEAST_CAPACITY = Capacity(states=256, sequences=1024, with_root=1024, decisions=16, children=16)
+_LEAST_CAPACITY = Capacity(states=256, sequences=1024, decisions=16, children=16)
 _log = logging.getLogger("tmdp_spiel")
 
 # What compiled kernels see of a grown tree, in one argument.
@@ -79,7 +79,6 @@ class LazyTree(InfostateTree):
         self.max_states = validation.whole_number("max_states", max_states)
         self.new_states = validation.whole_number("new_states", new_states)
         self.is_full = False
-        self.root_can_end = False
         self.names = StateNames([])
         self._opened_from = None
         self._states, self._end = 0, ROOT + 1
@@ -119,7 +118,7 @@ class LazyTree(InfostateTree):
         self._links: LazyLinks | None = None
 
     def _reserve(self, states: int, sequences: int, decisions: int = 0, children: int = 0) -> None:
-        needed = Capacity(states, sequences, sequences, decisions, children)
+        needed = Capacity(states, sequences, decisions, children)
         if any(need > have for need, have in zip(needed, self._capacity)):
             capacity = Capacity(
                 *(have if need <= have else max(2 * have, need) for need, have in zip(needed, self._capacity))
@@ -208,8 +207,6 @@ class LazyTree(InfostateTree):
 
     def end(self, sequence: int) -> None:
         """Records that an episode ended, or left the tree, right after the sequence."""
-        if sequence == ROOT:
-            self.root_can_end = True
         self._can_end[sequence] = True
 
     @property
@@ -243,6 +240,10 @@ class LazyTree(InfostateTree):
         self._link()
         return self._max_actions
 
+    def with_root(self, plan: np.ndarray) -> np.ndarray:
+        """The plan as it is: a shorter one is of an earlier time."""
+        return plan
+
     def state_after(self, sequence: int, string: str) -> int | None:
         """The state with this string after a sequence; None if it is not in the tree."""
         return self._numbers.get((sequence, string))
@@ -252,21 +253,12 @@ class LazyTree(InfostateTree):
         return bisect.bisect_right(self.first_of, sequence, 0, self._states + 1) - 1
 
     @property
-    def root(self) -> int:
-        return ROOT
-
-    @property
     def sequence_end(self) -> int:
         return self._end
 
     @property
     def num_states(self) -> int:
         return self._states
-
-    @property
-    def num_sequences(self) -> int:
-        """The number of sequences, not counting the root: they are 1 .. num_sequences."""
-        return self._end - 1
 
     @property
     def num_terminals(self) -> int:  # type: ignore[override]
@@ -313,7 +305,6 @@ class LazyTree(InfostateTree):
             "legal": np.diff(self._arrays.first_sequence[: states + 1]),
             "actions": self._arrays.action[ROOT + 1 : self._end].copy(),
             "can_end": self._arrays.can_end[: self._end].copy(),
-            "root_can_end": self.root_can_end,
             "is_full": self.is_full,
             "capacity": list(self._capacity),
         }
@@ -327,9 +318,9 @@ class LazyTree(InfostateTree):
             if len(state["can_end"]) != tree._end or state["can_end"].dtype != np.bool_:
                 raise ValueError("can_end does not fit the sequences")
             tree._arrays.can_end[: tree._end] = state["can_end"]
-            tree.root_can_end, tree.is_full = bool(state["root_can_end"]), bool(state["is_full"])
+            tree.is_full = bool(state["is_full"])
             capacity = Capacity(*state["capacity"])
-            needed = Capacity(tree._states, tree._end, tree._end, tree._horizon, tree._most_children)
+            needed = Capacity(tree._states, tree._end, tree._horizon, tree._most_children)
             for kept, need, least in zip(capacity, needed, _LEAST_CAPACITY):
                 if not (type(kept) is int and max(need, least) <= kept <= 4 * max(need, least)):
                     raise ValueError(f"capacity {capacity} does not fit a tree of this size")

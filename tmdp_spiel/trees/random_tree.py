@@ -41,9 +41,9 @@ def random_tree_mdp(
     >>> mdp.tree.num_states <= 4, mdp.best_response()[0] <= 1.0
     (True, True)
     """
-    first_sequence, first_outcome = [0], [0]
-    first_child: list[int] = []
-    parent, reach = [-1] * first_states, list(rng.dirichlet(np.ones(first_states)))
+    first_sequence, first_outcome = [1], [0, 0]
+    first_child = [0]
+    parent, reach = [0] * first_states, list(rng.dirichlet(np.ones(first_states)))
     outcome_return: list[float] = []
     outcome_probability: list[float] = []
     state = 0
@@ -67,14 +67,12 @@ def random_tree_mdp(
             first_outcome.append(len(outcome_return))
         first_sequence.append(len(first_child))
         state += 1
-    sequences = len(first_child)
-    outcome_starts = np.array([*first_outcome, len(outcome_return)], np.int32)
     tree = InfostateTree(
         first_sequence=first_sequence,
         first_child=[*first_child, len(parent)],
-        parent=[sequences if sequence < 0 else sequence for sequence in parent],
-        action=np.concatenate([np.arange(size) for size in np.diff(first_sequence)]).astype(np.int16),
-        can_end=np.diff(outcome_starts)[:-1] > 0,
+        parent=parent,
+        action=np.concatenate([[0], *(np.arange(size) for size in np.diff(first_sequence))]).astype(np.int16),
+        can_end=np.diff(first_outcome) > 0,
         num_terminals=len(outcome_return),
     )
-    return TreeMDP(tree, reach, outcome_starts, outcome_return, outcome_probability)
+    return TreeMDP(tree, reach, first_outcome, outcome_return, outcome_probability)

@@ -9,6 +9,7 @@ import numpy as np
 
 from tmdp_spiel.trees.infostate_tree import InfostateTree
 from tmdp_spiel.trees.sequence_form import tree_levels
+from tmdp_spiel.trees.traversal import ROOT
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,17 +28,17 @@ class Restriction:
 def restrict_tree(tree: InfostateTree, kept: np.ndarray) -> Restriction:
     """The restriction to the kept sequences whose ancestors are kept.
 
-    kept: bool[J], not changed; at every state that is reached, one sequence must be kept.
+    kept: bool[J + 1], not changed; at every state that is reached, one sequence must be kept.
     """
-    kept, reached = kept.copy(), np.ones(tree.num_states, np.bool_)
+    kept, reached = kept.copy(), np.empty(tree.num_states, np.bool_)
+    kept[ROOT] = True
     starts = tree_levels(tree).level_start
     for start, end in itertools.pairwise(starts):
-        if start > 0:
-            reached[start:end] = kept[tree.parent[start:end]]
+        reached[start:end] = kept[tree.parent[start:end]]
         first = tree.first_sequence[start : end + 1]
         kept[first[0] : first[-1]] &= np.repeat(reached[start:end], np.diff(first))
     sequences, states = np.flatnonzero(kept), np.flatnonzero(reached)
-    of_sequence, of_state = number_kept(kept), number_kept(reached)  # the root's number is that of the sequences
+    of_sequence, of_state = number_kept(kept), number_kept(reached)
     restricted = InfostateTree(
         first_sequence=of_sequence[tree.first_sequence[np.append(states, tree.num_states)]],
         first_child=np.append(of_state[tree.first_child[sequences]], len(states)),
@@ -47,7 +48,6 @@ def restrict_tree(tree: InfostateTree, kept: np.ndarray) -> Restriction:
         player=tree.player,
         min_utility=tree.min_utility,
         max_utility=tree.max_utility,
-        root_can_end=tree.root_can_end,
         game_string=tree.game_string,
     )
     return Restriction(sequences, states, restricted)

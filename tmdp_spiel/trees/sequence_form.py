@@ -10,9 +10,9 @@ i and j (Koller, Megiddo and von Stengel 1996). A game supplies its trees and on
 the other)`: A_p y, the value that each of the player's sequences collects. Best responses, values, exploitability, CFR
 (`tmdp_spiel.planning.cfr`) and the TreeMDP against a fixed opponent follow from it and are written once, here.
 
-Arrays over sequences have the root last: a reach or a gradient has J + 1 entries, a policy table J. Passes go level by
-level, and the states of a level are divided among the cores; every state writes only what belongs to it, so results do
-not depend on the number of threads.
+Reaches, gradients and policy tables are arrays over sequences, which begin with the root; the root's entry of a policy
+table is 1. Passes go level by level, and the states of a level are divided among the cores; every state writes only
+what belongs to it, so results do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ import numpy as np
 
 from tmdp_spiel.core import validation
 from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, PROBABILITY_TOLERANCE, InfostateTree
+from tmdp_spiel.trees.traversal import ROOT
 from tmdp_spiel.trees.tree_mdp import TreeMDP
 
 # What passes see of a tree: the states of level d are level_start[d] .. level_start[d + 1].
@@ -61,7 +62,7 @@ class SequenceForm(abc.ABC):
 
         Args:
             player: whose sequences.
-            reach: float64[J_other + 1], the other's reach, the root last. Any numbers: the operation is linear.
+            reach: float64[J_other + 1], the other's reach. Any numbers: the operation is linear.
             payoff: float64[K], what each kind of ending pays.
             out: overwritten; its old contents do not matter.
         """
@@ -69,18 +70,18 @@ class SequenceForm(abc.ABC):
     def gradient(
         self, player: int, reach: np.ndarray, payoff: np.ndarray | None = None, out: np.ndarray | None = None
     ) -> np.ndarray:
-        """The value that each sequence of `player` collects against the other's reach, the root last.
+        """The value that each sequence of `player` collects against the other's reach.
 
         payoff: what each kind of ending pays; the player's utilities unless given. out: an array to write to.
         """
         other = self.trees[1 - player]
-        if reach.shape != (other.num_sequences + 1,) or reach.dtype != np.float64:
+        if reach.shape != (other.sequence_end,) or reach.dtype != np.float64:
             raise ValueError(
-                f"the reach of player {1 - player} has {other.num_sequences + 1} float64 entries, the root last, not "
+                f"the reach of player {1 - player} has {other.sequence_end} float64 entries, the root's first, not "
                 f"{reach.dtype} of shape {reach.shape}"
             )
         if out is None:
-            out = np.empty(self.trees[player].num_sequences + 1)
+            out = np.empty(self.trees[player].sequence_end)
         self._gradient(player, reach, self.payoffs[player] if payoff is None else payoff, out)
         return out
 
@@ -92,7 +93,7 @@ class SequenceForm(abc.ABC):
     def uniform_policy(self, player: int) -> np.ndarray:
         """The policy table that takes all actions of a state with the same probability."""
         counts = np.diff(self.trees[player].first_sequence)
-        return np.repeat(1.0 / counts, counts)
+        return np.append(1.0, np.repeat(1.0 / counts, counts))
 
     def table_of(self, player: int, agent) -> np.ndarray | None:
         """The policy table of an agent that comes with the game, without asking it at every state; None for others."""
@@ -110,18 +111,20 @@ class SequenceForm(abc.ABC):
         return None
 
     def check_policy(self, player: int, policy) -> np.ndarray:
-        """The policy table as float64[J], a probability per sequence. An error names the state that is wrong.
+        """The policy table as float64[J + 1], a probability per sequence. An error names the state that is wrong.
 
-        An array of integers is an action index per state, as TreeMDP.best_response gives.
+        An array of integers is an action index per state, as TreeMDP.best_response gives. The entry of the root may be
+        left out.
         """
         tree = self.trees[player]
         policy = np.asarray(policy)
         if policy.ndim == 1 and np.issubdtype(policy.dtype, np.integer):
             return tree.as_probabilities(policy)
-        if policy.shape != (tree.num_sequences,) or not np.issubdtype(policy.dtype, np.floating):
+        policy = tree.with_root(policy) if policy.ndim == 1 else policy
+        if policy.shape != (tree.sequence_end,) or not np.issubdtype(policy.dtype, np.floating):
             raise ValueError(
-                f"a policy table of player {player} has {tree.num_sequences} floats, one per own sequence, not "
-                f"{policy.dtype} of shape {policy.shape}"
+                f"a policy table of player {player} has {tree.sequence_end} floats, one per own sequence, the root's "
+                f"first, not {policy.dtype} of shape {policy.shape}"
             )
         policy = np.ascontiguousarray(policy, np.float64)
         state = int(_first_wrong_state(self.levels[player], policy, PROBABILITY_TOLERANCE))
@@ -135,14 +138,14 @@ class SequenceForm(abc.ABC):
         return policy
 
     def reach(self, player: int, policy) -> np.ndarray:
-        """The own reach of a policy table, float64[J + 1], the root last."""
-        reach = np.empty(self.trees[player].num_sequences + 1)
+        """The own reach of a policy table."""
+        reach = np.empty(self.trees[player].sequence_end)
         own_reach(self.levels[player], self.check_policy(player, policy), reach)
         return reach
 
     def policy(self, player: int, reach: np.ndarray) -> np.ndarray:
         """The policy table that has this own reach; uniform at states that it does not reach."""
-        policy = np.empty(self.trees[player].num_sequences)
+        policy = np.empty(self.trees[player].sequence_end)
         policy_of_reach(self.levels[player], reach, policy)
         return policy
 
@@ -151,13 +154,13 @@ class SparseSequenceForm(SequenceForm):
     """A sequence form with the payoff matrix as a list: the instance for enumerated games.
 
     Entry e states that an ending of kind kind[e] has probability chance[e] when player p takes all actions of its
-    sequence sequences[p][e] (its number of sequences stands for the root). Entries of one pair and kind are added up.
+    sequence sequences[p][e]. Entries of one pair and kind are added up.
     """
 
     def __init__(self, trees: tuple[InfostateTree, InfostateTree], payoffs, sequences, kind, chance):
         super().__init__(trees, payoffs)
         self._rows = tuple(
-            _sorted_rows(tree.num_sequences + 1, np.asarray(own), np.asarray(other), np.asarray(kind), chance)
+            _sorted_rows(tree.sequence_end, np.asarray(own), np.asarray(other), np.asarray(kind), chance)
             for tree, own, other in zip(trees, sequences, reversed(sequences))
         )
 
@@ -240,10 +243,10 @@ def exploitability(form: SequenceForm, policies) -> Exploitability:
 def exploitability_of_reaches(form: SequenceForm, reaches) -> Exploitability:
     """As `exploitability`, from the own reaches of both players."""
     values, best = [], []
-    room = np.empty(max(tree.num_sequences for tree in form.trees) + 1)
+    room = np.empty(max(tree.sequence_end for tree in form.trees))
     for player in (0, 1):
         tree = form.trees[player]
-        gradient = form.gradient(player, reaches[1 - player], out=room[: tree.num_sequences + 1])
+        gradient = form.gradient(player, reaches[1 - player], out=room[: tree.sequence_end])
         values.append(float(reaches[player] @ gradient))
         best.append(best_values(form.levels[player], gradient, np.empty(tree.num_states), np.empty(0, PLAN_DTYPE)))
     return Exploitability((values[0], values[1]), (best[0], best[1]))
@@ -260,11 +263,11 @@ def tree_mdp(form: SequenceForm, player: int, policy) -> TreeMDP:
     utilities = np.unique(form.payoffs[player])
     indicators = [(form.payoffs[player] == utility).astype(np.float64) for utility in utilities]
     possible = possible_endings(form, player, indicators)
-    first_outcome = np.zeros(tree.num_sequences + 2, np.int32)
+    first_outcome = np.zeros(tree.sequence_end + 1, np.int32)
     np.cumsum(possible.sum(axis=0), out=first_outcome[1:])
     place = first_outcome[:-1].copy()
     returns, probability = np.empty(first_outcome[-1]), np.empty(first_outcome[-1])
-    chances, ending = np.empty(tree.num_sequences + 1), np.zeros(tree.num_sequences + 1)
+    chances, ending = np.empty(tree.sequence_end), np.zeros(tree.sequence_end)
     for k, utility in enumerate(utilities):
         form.gradient(player, reach, indicators[k], chances)
         _fill_outcomes(possible[k], chances, tree.to_return(utility), place, returns, probability)
@@ -276,8 +279,8 @@ def tree_mdp(form: SequenceForm, player: int, policy) -> TreeMDP:
 
 def possible_endings(form: SequenceForm, player: int, indicators) -> np.ndarray:
     """bool[len(indicators), J + 1]: whether the rules allow an ending of these kinds right after each sequence."""
-    ones = np.ones(form.trees[1 - player].num_sequences + 1)
-    possible = np.empty((len(indicators), form.trees[player].num_sequences + 1), np.bool_)
+    ones = np.ones(form.trees[1 - player].sequence_end)
+    possible = np.empty((len(indicators), form.trees[player].sequence_end), np.bool_)
     out = np.empty(possible.shape[1])
     for k, indicator in enumerate(indicators):
         np.greater(form.gradient(player, ones, indicator, out), 0, out=possible[k])
@@ -290,7 +293,7 @@ def possible_endings(form: SequenceForm, player: int, indicators) -> np.ndarray:
 def tree_levels(tree: InfostateTree) -> Levels:
     """A tree in level order as passes see it."""
     starts = [0]
-    end = int(tree.first_child[0]) if tree.num_sequences else 0
+    end = int(tree.first_child[ROOT + 1])
     while end > starts[-1]:
         starts.append(end)
         end = int(tree.first_child[tree.first_sequence[end]])
@@ -300,7 +303,7 @@ def tree_levels(tree: InfostateTree) -> Levels:
 @numba.njit(cache=True, parallel=True)
 def own_reach(levels: Levels, policy: np.ndarray, reach: np.ndarray) -> None:
     """Top-down x(s, a) = x(parent of s) policy(s, a)."""
-    reach[-1] = 1.0
+    reach[ROOT] = 1.0
     for level in range(len(levels.level_start) - 1):
         for s in numba.prange(levels.level_start[level], levels.level_start[level + 1]):
             above = reach[levels.parent[s]]
@@ -311,6 +314,7 @@ def own_reach(levels: Levels, policy: np.ndarray, reach: np.ndarray) -> None:
 @numba.njit(cache=True, parallel=True)
 def policy_of_reach(levels: Levels, reach: np.ndarray, policy: np.ndarray) -> None:
     """policy(s, a) = x(s, a) / sum over b of x(s, b), uniform where that is 0."""
+    policy[ROOT] = 1.0
     for s in numba.prange(len(levels.first_sequence) - 1):
         first, end = levels.first_sequence[s], levels.first_sequence[s + 1]
         total = 0.0
@@ -340,8 +344,8 @@ def best_values(levels: Levels, gradient: np.ndarray, values: np.ndarray, plan: 
             values[s] = best
             if wanted:
                 plan[s] = best_action
-    total = gradient[-1]
-    for s in range(levels.level_start[min(1, len(levels.level_start) - 1)]):
+    total = gradient[ROOT]
+    for s in range(levels.first_child[ROOT + 1]):
         total += values[s]
     return total
 

@@ -1,6 +1,6 @@
 """Traversals of a tree: what can follow a sequence, the path to one, what a plan reaches, and sampled episodes.
 
-The only way to iterate over the child states of a sequence, or of the root, is
+Sequence 0 is the root, the empty sequence. The only way to iterate over the child states of a sequence is
 
     child, end = traversal.children(links, sequence)
     while child != end:
@@ -21,6 +21,8 @@ import numpy as np
 
 from tmdp_spiel.core.jit import kernel
 
+ROOT = 0
+
 # The decisions of the player in one episode, in order; at most `horizon` of them.
 Path = collections.namedtuple("Path", ["states", "sequences"])
 
@@ -33,19 +35,13 @@ _INLINE = {"forceinline": True, "_nrt": False}
 
 
 @kernel
-def _ordered_root(links):
-    return np.int64(len(links.can_end))
-
-
-@kernel
-def _grown_root(links):
-    return np.int64(0)
+def root(links):
+    """The number of the root."""
+    return np.int64(ROOT)
 
 
 @kernel
 def _ordered_children(links, sequence):
-    if sequence == len(links.can_end):
-        return np.int64(0), np.int64(links.first_child[0])
     return np.int64(links.first_child[sequence]), np.int64(links.first_child[sequence + 1])
 
 
@@ -59,24 +55,14 @@ def _grows(links) -> bool:
     return "next_sibling" in getattr(links, "fields", getattr(links, "_fields", ()))
 
 
-def root(links):
-    """The index of the root, the empty sequence."""
-    return _grown_root(links) if _grows(links) else _ordered_root(links)
-
-
 def children(links, sequence):
-    """The first child state of a sequence or the root, and what next_child returns after the last; equal if none."""
+    """The first child state of a sequence, and what next_child returns after the last; equal if none."""
     return _grown_children(links, sequence) if _grows(links) else _ordered_children(links, sequence)
 
 
 def next_child(links, child):
     """The child state of the same sequence after this one."""
     return np.int64(links.next_sibling[child]) if _grows(links) else child + 1
-
-
-@numba.extending.overload(root, jit_options=_INLINE)
-def _compiled_root(links):
-    return (lambda links: _grown_root(links)) if _grows(links) else (lambda links: _ordered_root(links))
 
 
 @numba.extending.overload(children, jit_options=_INLINE)
@@ -106,7 +92,15 @@ def num_children(links, sequence):
 @kernel
 def is_first(links, state):
     """Whether the state can be the first decision of an episode."""
-    return links.parent[state] == root(links)
+    return links.parent[state] == ROOT
+
+
+@kernel
+def sequences_of(links, state):
+    """The first sequence of a state, and one more than the last; those of the root for state -1."""
+    if state < 0:
+        return np.int64(ROOT), np.int64(ROOT + 1)
+    return np.int64(links.first_sequence[state]), np.int64(links.first_sequence[state + 1])
 
 
 @kernel
@@ -133,7 +127,7 @@ def trace_back(links, ended_on, path):
     """Writes the path that leads to a sequence; returns its length."""
     length = 0
     sequence = np.int64(ended_on)
-    while sequence != root(links):
+    while sequence != ROOT:
         length += 1
         sequence = np.int64(links.parent[state_of(links, sequence)])
     sequence = np.int64(ended_on)
@@ -147,7 +141,7 @@ def trace_back(links, ended_on, path):
 @kernel
 def force_path(links, sequence, forced):
     """Sets forced[s] to the action index of every state on the path to the sequence, itself included."""
-    while sequence != root(links):
+    while sequence != ROOT:
         state = state_of(links, sequence)
         forced[state] = sequence - links.first_sequence[state]
         sequence = links.parent[state]
@@ -156,7 +150,7 @@ def force_path(links, sequence, forced):
 @kernel
 def release_path(links, sequence, forced):
     """Undoes force_path."""
-    while sequence != root(links):
+    while sequence != ROOT:
         state = state_of(links, sequence)
         forced[state] = -1
         sequence = links.parent[state]
@@ -164,7 +158,7 @@ def release_path(links, sequence, forced):
 
 @kernel
 def list_children(links, sequence, listed, number):
-    """Appends the child states of a sequence, or of the root, to a list of states; returns the new length.
+    """Appends the child states of a sequence to a list of states; returns the new length.
 
     To list the states that a plan reaches, parents first, begin with the root and continue with the plan's sequence at
     every state in the list.
@@ -179,7 +173,7 @@ def list_children(links, sequence, listed, number):
 
 @kernel
 def add_children(links, sequence, values, total):
-    """The total plus the values of the child states of a sequence, or of the root, added one by one."""
+    """The total plus the values of the child states of a sequence, added one by one."""
     child, end = children(links, sequence)
     while child != end:
         total += values[child]
@@ -217,7 +211,7 @@ def follow_chance(links, chances, sequence, rest):
 @kernel
 def follow_plan(links, chances, plan, uniform, path):
     """One episode of a deterministic plan from one uniform draw: fills the path; returns (its length, outcome)."""
-    j, rest, length = root(links), uniform, 0
+    j, rest, length = np.int64(ROOT), uniform, 0
     while True:
         state, outcome, rest = follow_chance(links, chances, j, rest)
         if outcome >= 0:
@@ -230,7 +224,7 @@ def follow_plan(links, chances, plan, uniform, path):
 @kernel
 def sample_deterministic(links, chances, plan, uniform):
     """As follow_plan, without the path: (sequence it ended on, outcome)."""
-    j, rest = root(links), uniform
+    j, rest = np.int64(ROOT), uniform
     while True:
         state, outcome, rest = follow_chance(links, chances, j, rest)
         if outcome >= 0:
@@ -241,7 +235,7 @@ def sample_deterministic(links, chances, plan, uniform):
 @kernel
 def sample_mixed(links, chances, probabilities, rng):
     """One episode of a mixed plan: one uniform draw for the environment, then one for each decision of the player."""
-    j, rest = root(links), rng.random()
+    j, rest = np.int64(ROOT), rng.random()
     while True:
         state, outcome, rest = follow_chance(links, chances, j, rest)
         if outcome >= 0:

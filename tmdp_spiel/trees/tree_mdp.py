@@ -35,8 +35,8 @@ class TreeMDP:
     """An InfostateTree with the probabilities of one game against fixed opponents.
 
     reach:               float64[S]      probability of s if the player takes the actions on the path to it
-    first_outcome:       int32  [J + 2]  outcomes of sequence j are first_outcome[j] .. first_outcome[j + 1];
-                                         the last range, of the root J, is for episodes in which the player never acts
+    first_outcome:       int32  [J + 2]  outcomes of sequence j are first_outcome[j] .. first_outcome[j + 1]; those of
+                                         the root are of episodes in which the player never acts
     outcome_return:      float64[O]      return of the outcome, rescaled to [0, 1]
     outcome_probability: float64[O]      probability of the outcome if the player takes the actions on the path to it
 
@@ -73,26 +73,24 @@ class TreeMDP:
         for name in self._ARRAYS:
             if getattr(self, name).ndim != 1:
                 raise ValueError(f"{name} must have one dimension, not {getattr(self, name).ndim}")
-        states, sequences, outcomes = self.tree.num_states, self.tree.num_sequences, len(self.outcome_return)
-        if len(self.reach) != states or len(self.first_outcome) != sequences + 2:
+        states, sequences, outcomes = self.tree.num_states, self.tree.sequence_end, len(self.outcome_return)
+        if len(self.reach) != states or len(self.first_outcome) != sequences + 1:
             raise ValueError(
-                f"reach needs {states} entries and first_outcome {sequences + 2}, not {len(self.reach)} and "
+                f"reach needs {states} entries and first_outcome {sequences + 1}, not {len(self.reach)} and "
                 f"{len(self.first_outcome)}"
             )
         if len(self.outcome_probability) != outcomes or self.first_outcome[-1] != outcomes:
             raise ValueError("outcome_return, outcome_probability and the end of first_outcome must agree in length")
 
     def _check_chances(self) -> None:
-        sequences, outcomes = self.tree.num_sequences, len(self.outcome_return)
-        if outcomes and not (self.outcome_return.min() >= 0 and self.outcome_return.max() <= 1):
+        if len(self.outcome_return) and not (self.outcome_return.min() >= 0 and self.outcome_return.max() <= 1):
             raise ValueError("outcome returns must be rescaled to [0, 1]")
         if self.first_outcome[0] != 0 or np.any(self.first_outcome[1:] < self.first_outcome[:-1]):
             raise ValueError("first_outcome must start at 0 and never decrease")
-        has_outcome = np.diff(self.first_outcome) > 0
-        if np.any(has_outcome[:-1] != self.tree.can_end) or has_outcome[-1] != self.tree.root_can_end:
+        if np.any((np.diff(self.first_outcome) > 0) != self.tree.can_end):
             raise ValueError("exactly the sequences that can end must have outcomes")
         worst, where = _worst_flow_error(self.tree.links, self.chances)
-        name = "the root" if where == sequences else f"sequence {where}"
+        name = "the root" if where == traversal.ROOT else f"sequence {where}"
         if worst == np.inf:
             raise ValueError(
                 f"something that follows {name} has a negative or NaN probability, or everything that follows it has "
@@ -110,8 +108,11 @@ class TreeMDP:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """A hash of the tree and the probabilities."""
-        return storage.fingerprint(self.tree.fingerprint, *(getattr(self, name) for name in self._ARRAYS))
+        """A hash of the tree and the probabilities; as in stored runs, of arrays with the outcomes of the root last."""
+        number, of_root = len(self.outcome_return), self.first_outcome[traversal.ROOT + 1]
+        first_outcome = np.append(self.first_outcome[1:] - of_root, np.int32(number))
+        outcomes = (np.roll(each, -of_root) for each in (self.outcome_return, self.outcome_probability))
+        return storage.fingerprint(self.tree.fingerprint, self.reach, first_outcome, *outcomes)
 
     @functools.cached_property
     def chances(self) -> Chances:
@@ -170,15 +171,15 @@ class TreeMDP:
 
     def sequence_reach(self, plan: ArrayLike) -> np.ndarray:
         """Per sequence: the probability that an episode under this plan goes through it."""
-        return self.own_reach(plan) * np.repeat(self.reach, np.diff(self.tree.first_sequence))
+        through = np.repeat(self.reach, np.diff(self.tree.first_sequence))
+        return self.own_reach(plan) * np.append(1.0, through)
 
     def terminal_reach(self, plan: ArrayLike) -> np.ndarray:
         """Per outcome, in the order of outcome_return: the probability that an episode under this plan ends there."""
-        own = np.append(self.own_reach(plan), 1.0)
-        return self.outcome_probability * np.repeat(own, np.diff(self.first_outcome))
+        return self.outcome_probability * np.repeat(self.own_reach(plan), np.diff(self.first_outcome))
 
     def sample(self, plan: ArrayLike, rng: np.random.Generator) -> tuple[int, float]:
-        """Plays one episode: the sequence on which it ended (num_sequences for the root) and its return in [0, 1]."""
+        """Plays one episode: the sequence on which it ended (0 for the root) and its return in [0, 1]."""
         plan = self.tree.check_plan(plan)
         if not isinstance(rng, np.random.Generator):
             raise TypeError(f"rng must be a numpy Generator, as numpy.random.default_rng(seed) makes, not {rng!r}")
@@ -235,7 +236,7 @@ class TreeMDP:
 def _ending_values(
     first_outcome: np.ndarray, outcome_return: np.ndarray, outcome_probability: np.ndarray
 ) -> np.ndarray:
-    """Per sequence, the root last: sum over its outcomes of q * rho."""
+    """Per sequence: the sum over its outcomes of q * rho."""
     ending_value = np.zeros(len(first_outcome) - 1)
     for j in range(len(ending_value)):
         for outcome in range(first_outcome[j], first_outcome[j + 1]):
@@ -249,14 +250,12 @@ def _worst_flow_error(links: Links, chances: Chances) -> tuple[float, int]:
 
     Infinite if a probability is negative or NaN, or if j can be reached and nothing can follow it.
     """
-    sequences = traversal.root(links)
-    worst, where = 0.0, sequences
-    state = 0
-    for j in range(sequences + 1):
-        if j < sequences:
-            while links.first_sequence[state + 1] <= j:
-                state += 1
-        rest = 1.0 if j == sequences else chances.reach[state]
+    worst, where = 0.0, traversal.ROOT
+    state = -1
+    for j in range(len(links.can_end)):
+        while j >= links.first_sequence[state + 1]:
+            state += 1
+        rest = chances.reach[state] if state >= 0 else 1.0
         ends = rest > 0
         child, end = traversal.children(links, j)
         while child != end:
@@ -294,16 +293,15 @@ def best_response(links: Links, chances: Chances) -> tuple[float, np.ndarray, np
                 best = total
                 plan[state] = j - links.first_sequence[state]
         value[state] = best
-    root = traversal.root(links)
-    return traversal.add_children(links, root, value, chances.ending_value[root]), plan, value
+    return traversal.add_children(links, traversal.ROOT, value, chances.ending_value[traversal.ROOT]), plan, value
 
 
 @numba.njit(cache=True)
 def deterministic_value(links: Links, chances: Chances, plan: np.ndarray) -> float:
     """V(plan), visiting only what the plan can reach."""
-    total = chances.ending_value[traversal.root(links)]
+    total = chances.ending_value[traversal.ROOT]
     reached = np.empty(len(links.parent), np.int32)
-    number, at = traversal.list_children(links, traversal.root(links), reached, 0), 0
+    number, at = traversal.list_children(links, traversal.ROOT, reached, 0), 0
     while at < number:
         state = reached[at]
         at += 1
@@ -317,17 +315,16 @@ def deterministic_value(links: Links, chances: Chances, plan: np.ndarray) -> flo
 def own_reach(links: Links, probabilities: np.ndarray) -> np.ndarray:
     """Per sequence: the product of the plan's probabilities on the path to it, top-down."""
     own = np.empty(len(links.can_end))
+    own[traversal.ROOT] = 1.0
     for state in range(len(links.parent)):
-        above = 1.0 if traversal.is_first(links, state) else own[links.parent[state]]
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
-            own[j] = above * probabilities[j]
+            own[j] = own[links.parent[state]] * probabilities[j]
     return own
 
 
 @numba.njit(cache=True)
 def mixed_value(links: Links, chances: Chances, probabilities: np.ndarray) -> float:
-    own = own_reach(links, probabilities)
-    total = chances.ending_value[len(own)]
+    own, total = own_reach(links, probabilities), 0.0
     for j in range(len(own)):
         total += own[j] * chances.ending_value[j]
     return total
@@ -337,8 +334,9 @@ def mixed_value(links: Links, chances: Chances, probabilities: np.ndarray) -> fl
 def path_losses(links: Links, ending_value: np.ndarray, value: np.ndarray) -> np.ndarray:
     """loss(j) = loss(parent) + V(s) - Q(s, a), top-down."""
     loss = np.empty(len(links.can_end))
+    loss[traversal.ROOT] = 0.0
     for state in range(len(links.parent)):
-        above = 0.0 if traversal.is_first(links, state) else loss[links.parent[state]]
+        above = loss[links.parent[state]]
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             loss[j] = above + value[state] - traversal.add_children(links, j, value, ending_value[j])
     return loss

@@ -10,20 +10,15 @@ from tmdp_spiel.trees import traversal
 
 @numba.njit(cache=True)
 def is_level_order(links) -> bool:
-    """Whether kernels can traverse the tree. Array sizes must agree, and first_sequence must run from 0 to J."""
-    states, sequences = len(links.parent), len(links.can_end)
-    next_child = links.first_child[0]
-    if not 0 <= next_child <= states:
+    """Whether kernels can traverse the tree. Array sizes must agree, and first_sequence must run from 1 to J + 1."""
+    states, next_child = len(links.parent), links.first_child[0]
+    if next_child != 0:
         return False
-    for child in range(next_child):
-        if links.parent[child] != sequences:
+    for state in range(-1, states):  # the root's sequence, then those of the states
+        first, end = traversal.sequences_of(links, state)
+        if state >= next_child or end <= first or end > len(links.can_end):
             return False
-    for state in range(states):
-        if state >= next_child or links.first_sequence[state + 1] <= links.first_sequence[state]:
-            return False
-        if links.first_sequence[state + 1] > sequences:
-            return False
-        for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+        for j in range(first, end):
             if links.first_child[j] != next_child or links.first_child[j + 1] < next_child:
                 return False
             if links.first_child[j + 1] > states or (links.first_child[j + 1] == next_child and not links.can_end[j]):
@@ -37,7 +32,7 @@ def is_level_order(links) -> bool:
 
 @numba.njit(cache=True)
 def horizon(links) -> int:
-    depth, longest = np.zeros(len(links.can_end) + 1, np.int32), 0
+    depth, longest = np.zeros(len(links.can_end), np.int32), 0
     for state in range(len(links.parent)):
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             depth[j] = depth[links.parent[state]] + 1
@@ -59,7 +54,7 @@ def log_num_reduced_policies(links) -> float:
             else:
                 total += np.exp(product - highest)
         log_number[state] = highest + np.log(total)
-    return traversal.add_children(links, traversal.root(links), log_number, 0.0)
+    return traversal.add_children(links, traversal.ROOT, log_number, 0.0)
 
 
 @numba.njit(cache=True)
@@ -69,4 +64,4 @@ def max_ending_sequences(links) -> int:
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             number = traversal.add_children(links, j, most, np.int64(links.can_end[j]))
             most[state] = max(most[state], number)
-    return traversal.add_children(links, traversal.root(links), most, 0)
+    return traversal.add_children(links, traversal.ROOT, most, np.int64(links.can_end[traversal.ROOT]))

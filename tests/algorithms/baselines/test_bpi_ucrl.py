@@ -41,7 +41,7 @@ def test_intervals_contain_the_true_values():
             ts.run(learner, mdp, episodes, rng=rng, progress=False)
             ever |= (learner.upper < truth - 1e-12) | (learner.lower > truth + 1e-12)
         failed += ever
-        assert learner.upper[-1] - learner.lower[-1] < 0.3
+        assert learner.upper[0] - learner.lower[0] < 0.3
     assert np.all(failed / runs <= delta)
 
 
@@ -50,5 +50,5 @@ def test_stops_at_an_epsilon_best_response(player, mdp_of):
     mdp = mdp_of("kuhn", player)
     learner = ts.BPIUCRL(mdp.tree, epsilon=0.05, delta=0.05, seed=player)
     result = ts.run_until_stopped(learner, mdp, progress=False)
-    assert result.stopped and learner.upper[-1] - learner.lower[-1] <= 0.05
+    assert result.stopped and learner.upper[0] - learner.lower[0] <= 0.05
     assert result.gap <= 0.05 * mdp.tree.utility_range

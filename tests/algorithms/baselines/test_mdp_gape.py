@@ -9,18 +9,17 @@ from tmdp_spiel.trees.random_tree import random_tree_mdp
 
 
 def written_out_bounds(tree, reference, delta):
-    followers = [len(range(*tree.first_child[j : j + 2])) + 2 * tree.can_end[j] for j in range(tree.num_sequences)]
-    b = max([*followers, tree.first_child[0] + 2 * tree.root_can_end])
+    b = max(len(range(*tree.first_child[j : j + 2])) + 2 * tree.can_end[j] for j in range(tree.sequence_end))
     log_confidence = np.log(3 * (b * tree.max_actions) ** tree.horizon / delta)
 
     def bounds(j, state_upper, state_lower):
-        after, root = reference.after[j], j == tree.num_sequences
+        after = reference.after[j]
         n = len(after)
         beta = log_confidence + ((b - 1) * (1 + np.log(1 + n / (b - 1))) if b > 1 else 0)
-        children = range(tree.first_child[0]) if root else range(*tree.first_child[j : j + 2])
+        children = range(*tree.first_child[j : j + 2])
         weights = [sum(thing == ("state", child) for thing in after) / n for child in children]
         uppers, lowers = state_upper[children].tolist(), state_lower[children].tolist()
-        if tree.root_can_end if root else tree.can_end[j]:
+        if tree.can_end[j]:
             won = sum(x for kind, x in after if kind == "return") / n
             weights += [won, max(1 - sum(weights) - won, 0.0)]
             uppers, lowers = [*uppers, 1.0, 0.0], [*lowers, 1.0, 0.0]
@@ -42,7 +41,7 @@ def test_bounds_are_those_of_a_whole_pass_and_play_is_that_of_ugape(mdp_of):
         for state in range(tree.num_states):
             own = slice(tree.first_sequence[state], tree.first_sequence[state + 1])
             u, low, played, guess = upper[own], lower[own], learner.plan()[state], learner.recommend()[state]
-            if state >= tree.first_child[0]:
+            if state >= tree.first_child[1]:
                 assert u[played] == pytest.approx(u.max(), abs=1e-7)
                 assert low[guess] == pytest.approx(low.max(), abs=1e-7)
             elif len(u) > 1:
@@ -64,7 +63,7 @@ def test_intervals_contain_the_true_values():
             ts.run(learner, mdp, episodes, rng=rng, progress=False)
             ever |= bool(np.any((learner.upper < truth - 1e-9) | (learner.lower > truth + 1e-9)))
         failed += ever
-        assert learner.upper[-1] - learner.lower[-1] < 0.5
+        assert learner.upper[0] - learner.lower[0] < 0.5
     assert failed / runs <= delta
 
 
@@ -82,7 +81,9 @@ def test_stops_at_an_epsilon_best_response(mdp_of):
 
 
 def test_one_action_needs_no_learning():
-    tree = ts.InfostateTree(first_sequence=[0, 1], first_child=[1, 1], parent=[1], action=[0], can_end=[True])
+    tree = ts.InfostateTree(
+        first_sequence=[1, 2], first_child=[0, 1, 1], parent=[0], action=[0, 0], can_end=[False, True]
+    )
     learner = ts.MDPGapE(tree)
-    learner.learn(0, 0.5)
+    learner.learn(1, 0.5)
     assert learner.stopped

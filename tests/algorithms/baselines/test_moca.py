@@ -37,7 +37,7 @@ def test_a_state_is_reached_as_often_as_it_asks_for():
     learner = ts.MOCA(mdp.tree, epsilon=0.4, delta=0.4, scale=1e-8, seed=3)
     first = learner._exploration
     ts.run(learner, mdp, first.runs, progress=False)
-    assert first.sets[0] == [0] and first.counts[0] >= first.needed == first.runs / 8
+    assert first.sets[0] == [1] and first.counts[1] >= first.needed == first.runs / 8
 
 
 def test_it_ends_with_the_best_policy_at_a_part_of_the_episodes():
@@ -52,12 +52,12 @@ def test_it_ends_with_the_best_policy_at_a_part_of_the_episodes():
 def test_actions_are_eliminated_by_their_threshold():
     mdp = ends_at_once()
     learner = ts.MOCA(mdp.tree, epsilon=0.4, delta=0.4, scale=1e-9)
-    learner._exploration.sets = [[0, 1]]
-    learner._samples, learner._sums = np.array([10, 10, 0, 0]), np.array([9.0, 6.0, 0.0, 0.0])
+    learner._exploration.sets = [[1, 2]]
+    learner._samples, learner._sums = np.array([0, 10, 10, 0, 0]), np.array([0.0, 9.0, 6.0, 0.0, 0.0])
     learner._eliminate([0.31])
-    assert learner._candidates[0] == [0, 1]
+    assert learner._candidates[0] == [1, 2]
     learner._eliminate([0.29])
-    assert learner._candidates[0] == [0]
+    assert learner._candidates[0] == [1]
 
 
 def test_it_continues_identically_after_pickling():

@@ -16,7 +16,7 @@ def test_the_estimator_is_unbiased(player, episodes, k, mdp_of):
     regrets = expected_update(learner, mdp, lambda each: each.regrets)
     np.testing.assert_allclose(regrets, counterfactual_regrets(mdp, learner.current()), atol=1e-9)
     average = expected_update(learner, mdp, lambda each: each._average.copy())
-    np.testing.assert_allclose(average, mdp.sequence_reach(learner.current()), atol=1e-9)
+    np.testing.assert_allclose(average[1:], mdp.sequence_reach(learner.current())[1:], atol=1e-9)
 
 
 @pytest.mark.parametrize("episodes", [0, 50, 3000])

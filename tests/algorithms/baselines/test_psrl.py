@@ -16,11 +16,11 @@ def test_gamma_draws(shape):
 
 def bandit(actions=2):
     return ts.InfostateTree(
-        first_sequence=[0, actions],
-        first_child=[1] * (actions + 1),
-        parent=[actions],
-        action=range(actions),
-        can_end=[True] * actions,
+        first_sequence=[1, actions + 1],
+        first_child=[0] + [1] * (actions + 1),
+        parent=[0],
+        action=[0, *range(actions)],
+        can_end=[False] + [True] * actions,
     )
 
 
@@ -33,15 +33,15 @@ def taught(tree, returns):
 
 
 def test_wins_and_losses_have_a_beta_posterior():
-    learner = taught(bandit(), [(0, 1.0)] * 3 + [(0, 0.0)] * 2)
-    draws = [_mean_return(learner._model, 0, 5, 1.0, 3, time, 0) for time in range(5000)]
+    learner = taught(bandit(), [(1, 1.0)] * 3 + [(1, 0.0)] * 2)
+    draws = [_mean_return(learner._model, 1, 5, 1.0, 3, time, 0) for time in range(5000)]
     assert stats.kstest(draws, stats.beta(4, 3).cdf).pvalue > 1e-3
 
 
 def test_other_returns_have_the_moments_of_the_dirichlet_process():
     returns = [0.4, 0.5, 0.5, 0.6, 0.9]
-    learner = taught(bandit(), [(0, value) for value in returns])
-    draws = [_mean_return(learner._model, 0, 5, 1.0, 3, time, 0) for time in range(20000)]
+    learner = taught(bandit(), [(1, value) for value in returns])
+    draws = [_mean_return(learner._model, 1, 5, 1.0, 3, time, 0) for time in range(20000)]
     weights = np.random.default_rng(0).dirichlet(np.ones(7), size=200_000)
     exact = weights @ np.array([0.0, 1.0, *returns])
     assert np.mean(draws) == pytest.approx(exact.mean(), abs=0.005)
@@ -49,7 +49,7 @@ def test_other_returns_have_the_moments_of_the_dirichlet_process():
 
 
 def test_plays_an_action_with_the_probability_that_it_is_best():
-    learner = taught(bandit(), [(0, 1.0)] * 6 + [(0, 0.0)] * 4 + [(1, 1.0)] * 2 + [(1, 0.0)] * 2)
+    learner = taught(bandit(), [(1, 1.0)] * 6 + [(1, 0.0)] * 4 + [(2, 1.0)] * 2 + [(2, 0.0)] * 2)
     first = 0
     for episode in range(4000):
         learner.episodes = episode
@@ -60,11 +60,15 @@ def test_plays_an_action_with_the_probability_that_it_is_best():
 
 
 def test_what_follows_a_sequence_has_a_dirichlet_posterior():
-    """Sequence 0 leads to a state that wins or one that loses: its value in a draw is the weight of the first."""
+    """Sequence 1 leads to a state that wins or one that loses: its value in a draw is the weight of the first."""
     tree = ts.InfostateTree(
-        first_sequence=[0, 1, 2, 3], first_child=[1, 3, 3, 3], parent=[3, 0, 0], action=[0, 0, 0], can_end=[0, 1, 1]
+        first_sequence=[1, 2, 3, 4],
+        first_child=[0, 1, 3, 3, 3],
+        parent=[0, 1, 1],
+        action=[0, 0, 0, 0],
+        can_end=[0, 0, 1, 1],
     )
-    learner = taught(tree, [(1, 1.0)] * 30_000 + [(2, 0.0)] * 20_000)
+    learner = taught(tree, [(2, 1.0)] * 30_000 + [(3, 0.0)] * 20_000)
     values = []
     for episode in range(500):
         learner.episodes = episode
@@ -75,17 +79,17 @@ def test_what_follows_a_sequence_has_a_dirichlet_posterior():
 
 
 def test_an_unvisited_state_is_one_draw_from_the_prior():
-    """Sequence 1 leads to a state never visited: in a lazy draw it is worth Beta(2, 2), whatever lies below."""
+    """Sequence 2 leads to a state never visited: in a lazy draw it is worth Beta(2, 2), whatever lies below."""
     tree = ts.InfostateTree(
-        first_sequence=[0, 2, 6],
-        first_child=[1, 1, 2, 2, 2, 2, 2],
-        parent=[6, 1],
-        action=[0, 1, 0, 1, 2, 3],
-        can_end=[1, 0, 1, 1, 1, 1],
+        first_sequence=[1, 3, 7],
+        first_child=[0, 1, 1, 2, 2, 2, 2, 2],
+        parent=[0, 2],
+        action=[0, 0, 1, 0, 1, 2, 3],
+        can_end=[0, 1, 0, 1, 1, 1, 1],
     )
     learner = ts.PSRL(tree, prior=2.0, lazy=True, seed=3)
-    learner._update(0, 1.0)
-    draws = [_sequence_value(tree.links, learner._memory, learner._memory.values, 1, time) for time in range(5000)]
+    learner._update(1, 1.0)
+    draws = [_sequence_value(tree.links, learner._memory, learner._memory.values, 2, time) for time in range(5000)]
     assert stats.kstest(draws, stats.beta(2, 2).cdf).pvalue > 1e-3
 
 
@@ -100,12 +104,12 @@ def test_lazy_draws_are_renewed_where_an_episode_went_and_everywhere_after_a_ten
         learner.learn(ended_on, value)
         changed = learner._memory.values != before
         path = np.zeros_like(changed)
-        while ended_on != mdp.tree.num_sequences:
+        while ended_on != mdp.tree.root:
             state = np.searchsorted(mdp.tree.first_sequence, ended_on, side="right") - 1
             path[state], ended_on = True, mdp.tree.parent[state]
         if learner._memory.redrawn[0] != last:
             assert learner.episodes - 1 < 1.1 * last <= learner.episodes
-            visited = np.add.reduceat(learner._model.visits[:-1], mdp.tree.first_sequence[:-1]) > 0
+            visited = np.add.reduceat(learner._model.visits, mdp.tree.first_sequence[:-1]) > 0
             np.testing.assert_array_equal(changed, visited)
             redraws += 1
         else:
@@ -114,6 +118,6 @@ def test_lazy_draws_are_renewed_where_an_episode_went_and_everywhere_after_a_ten
 
 
 def test_recommends_the_best_of_the_posterior_means():
-    learner = taught(bandit(3), [(0, 0.5), (1, 0.9), (1, 0.9), (2, 1.0)])
+    learner = taught(bandit(3), [(1, 0.5), (2, 0.9), (2, 0.9), (3, 1.0)])
     # (0.5 + 1) / 3, (1.8 + 1) / 4, (1 + 1) / 3.
     assert learner.recommend().tolist() == [1]

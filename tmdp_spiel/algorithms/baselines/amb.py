@@ -45,7 +45,7 @@ class AMB(DeterministicLearner):
         )
         self._memory = AMBMemory(
             estimates=self._estimates,
-            width=self.c * np.sqrt(np.log(sequences / self.delta)),
+            width=self.c * np.sqrt(np.log((sequences - 1) / self.delta)),
             horizon=float(max(tree.horizon, 1)),
             seed=self.seed,
             plan=self._plan,
@@ -90,7 +90,7 @@ def _choose(links, estimates, plan, state, seed):
         if not estimates.active[j]:
             continue
         wide = min(estimates.upper[j], 1.0) - max(estimates.lower[j], 0.0)
-        takes, tied = hash_rng.takes_lead(wide, widest, tied, seed, time, j)
+        takes, tied = hash_rng.takes_lead(wide, widest, tied, seed, time, hash_rng.sequence_key(j))
         if takes:
             lead, widest = j, wide
     plan[state] = lead - links.first_sequence[state]

@@ -58,8 +58,7 @@ class BPIUCRL(OptimisticLearner):
 
 @kernel
 def _has_stopped(links, memory):
-    root = traversal.root(links)
-    return memory.upper[root] - memory.lower[root] <= memory.epsilon
+    return memory.upper[traversal.ROOT] - memory.lower[traversal.ROOT] <= memory.epsilon
 
 
 @kernel
@@ -80,7 +79,7 @@ def _observe(links, memory, length, value):
     for at in range(length - 1, -1, -1):
         _refresh(links, memory, memory.path.sequences[at])
         choose_by(links, memory.model, memory.upper, memory.plan, memory.path.states[at], memory.seed)
-    _refresh(links, memory, traversal.root(links))
+    _refresh(links, memory, traversal.ROOT)
 
 
 _play = compiled_loop(_observe, _has_stopped)

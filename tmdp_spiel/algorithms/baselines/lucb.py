@@ -105,7 +105,7 @@ def reduced_policies(tree: InfostateTree) -> np.ndarray:
         return policies
 
     combined: list[dict[int, int]] = [{}]
-    for state in range(tree.first_child[0]):
+    for state in range(tree.first_child[tree.root + 1]):
         combined = [{**one, **other} for one in combined for other in below(state)]
     plans = np.zeros((len(combined), tree.num_states), PLAN_DTYPE)
     for row, policy in zip(plans, combined):
@@ -126,7 +126,7 @@ def _prepare(record, epsilon, delta, seed, progress):
     if progress[ROUND] <= arms:
         progress[BEST], progress[PLANNED] = progress[ROUND] - 1, 1
         return
-    best = hash_rng.argmax(means, 0, arms, seed, progress[ROUND])
+    best = hash_rng.argmax(means, 0, arms, seed, progress[ROUND], 0)
     lam = np.sqrt(0.5 * (np.log(1.25 * arms / delta) + 4.0 * np.log(progress[ROUND])))
     rival, upper = -1, -np.inf
     for arm in range(arms):

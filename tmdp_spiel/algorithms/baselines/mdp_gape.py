@@ -28,8 +28,8 @@ from tmdp_spiel.trees import traversal
 from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, InfostateTree
 from tmdp_spiel.trees.lazy_tree import LazyTree
 
-# log_confidence: ln(3 (B K)^H / delta);  outcomes: B;  root_can_end: as in the tree
-Settings = collections.namedtuple("Settings", ["epsilon", "log_confidence", "outcomes", "root_can_end", "seed"])
+# log_confidence: ln(3 (B K)^H / delta);  outcomes: B
+Settings = collections.namedtuple("Settings", ["epsilon", "log_confidence", "outcomes", "seed"])
 # The distribution of what follows one sequence, B entries each.
 Ball = collections.namedtuple("Ball", ["weights", "values", "gaps"])
 # stopped: bool[1]
@@ -51,12 +51,11 @@ class MDPGapE(OptimisticLearner):
         self.epsilon = validation.probability("epsilon", epsilon)
         self.delta = validation.probability("delta", delta)
         grows = isinstance(tree, LazyTree)
-        outcomes = tree.capacity.children + 2 if grows else int(_most_followers(tree.links, tree.root_can_end))
+        outcomes = tree.capacity.children + 2 if grows else int(_most_followers(tree.links))
         settings = Settings(
             epsilon=self.epsilon,
             log_confidence=np.log(3.0 / self.delta) + tree.horizon * np.log(outcomes * max(tree.max_actions, 1)),
             outcomes=outcomes,
-            root_can_end=tree.root_can_end or grows,
             seed=self.seed,
         )
         self._memory = MDPGapEMemory(
@@ -97,9 +96,9 @@ class MDPGapE(OptimisticLearner):
 
 
 @numba.njit(cache=True)
-def _most_followers(links, root_can_end):
+def _most_followers(links):
     """B, the most things that can follow one sequence: child states, a win and a loss."""
-    most = traversal.num_children(links, traversal.root(links)) + 2 * root_can_end
+    most = 0
     for j in range(len(links.can_end)):
         most = max(most, traversal.num_children(links, j) + 2 * links.can_end[j])
     return most
@@ -127,7 +126,7 @@ def _fill_ball(links, model, bound, settings, ball, sequence):
         ball.weights[number], ball.values[number] = went_on / visits, state_bound(links, bound, child)
         number += 1
         child = traversal.next_child(links, child)
-    if settings.root_can_end if sequence == traversal.root(links) else links.can_end[sequence]:
+    if links.can_end[sequence]:
         won = model.returns[sequence] / visits
         ball.weights[number], ball.values[number] = won, 1.0
         ball.weights[number + 1], ball.values[number + 1] = max(ended / visits - won, 0.0), 0.0
@@ -161,14 +160,14 @@ def _guess_and_rival(links, memory, state):
         for other in range(first, end):
             if other != j:
                 others = max(others, upper[other])
-        takes, tied = hash_rng.takes_lead(lower[j] - others, best, tied, seed, time, j)
+        takes, tied = hash_rng.takes_lead(lower[j] - others, best, tied, seed, time, hash_rng.sequence_key(j))
         if takes:
             guess, best = np.int64(j), lower[j] - others
     rival, best, tied = np.int64(-1), -np.inf, 0
     for j in range(first, end):
         if j == guess:
             continue
-        takes, tied = hash_rng.takes_lead(upper[j], best, tied, seed, time, j)
+        takes, tied = hash_rng.takes_lead(upper[j], best, tied, seed, time, hash_rng.sequence_key(j))
         if takes:
             rival, best = np.int64(j), upper[j]
     return guess, rival
@@ -204,9 +203,9 @@ def _is_certain(links, memory):
     With one first state this is the rule of the source.
     """
     ball, settings = memory.ball, memory.settings
-    visits = memory.model.visits[traversal.root(links)]
+    visits = memory.model.visits[traversal.ROOT]
     number, mean, ended = 0, 0.0, 1.0
-    state, end = traversal.children(links, traversal.root(links))
+    state, end = traversal.children(links, traversal.ROOT)
     while state != end:
         guess, rival = _guess_and_rival(links, memory, state)
         ball.weights[number] = state_visits(links, memory.model.visits, state) / visits
@@ -217,7 +216,7 @@ def _is_certain(links, memory):
         state = traversal.next_child(links, state)
     if mean > settings.epsilon:
         return False
-    if settings.root_can_end:
+    if links.can_end[traversal.ROOT]:
         ball.weights[number], ball.values[number] = max(ended, 0.0), 0.0
         number += 1
     return largest_mean(ball.weights, ball.values, ball.gaps, number, _radius(settings, visits)) <= settings.epsilon

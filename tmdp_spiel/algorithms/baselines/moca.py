@@ -246,8 +246,8 @@ class MOCA(Learner):
 
     def _begin(self, active: list[int], delta: float, delta_samp: float, epsilon: float, allocation) -> None:
         self._exploration = Exploration(list(active), delta, delta_samp, self._halvings(epsilon), allocation)
-        self._samples = np.zeros(self.tree.num_sequences, np.int64)
-        self._sums = np.zeros(self.tree.num_sequences)
+        self._samples = np.zeros(self.tree.sequence_end, np.int64)
+        self._sums = np.zeros(self.tree.sequence_end)
         self._next_halving()
 
     def _next_halving(self) -> None:
@@ -349,9 +349,8 @@ class MOCA(Learner):
 
 def _steps(tree: InfostateTree) -> np.ndarray:
     """Per state the number of own decisions before it."""
-    state_before = np.repeat(np.arange(tree.num_states), np.diff(tree.first_sequence))
     steps = np.zeros(tree.num_states, np.int64)
     for state, parent in enumerate(tree.links.parent):
         if parent != tree.root:
-            steps[state] = steps[state_before[parent]] + 1
+            steps[state] = steps[tree.state_of(parent)] + 1
     return steps

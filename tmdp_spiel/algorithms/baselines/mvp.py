@@ -50,7 +50,7 @@ class MVP(OptimisticLearner):
             model=self._model,
             snapshot=Snapshot(new_model(tree), np.zeros(tree.capacity.states, np.int32)),
             upper=self._upper,
-            bonus=Bonus(self.c1, self.c3, np.log(tree.capacity.sequences / self.delta)),
+            bonus=Bonus(self.c1, self.c3, np.log((tree.capacity.sequences - 1) / self.delta)),
             seed=self.seed,
             plan=self._plan,
             path=self._path,

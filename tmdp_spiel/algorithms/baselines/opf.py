@@ -25,7 +25,7 @@ from tmdp_spiel.core import validation
 from tmdp_spiel.core.jit import kernel
 from tmdp_spiel.trees.infostate_tree import InfostateTree
 from tmdp_spiel.trees.lazy_tree import LazyTree
-from tmdp_spiel.trees.traversal import children, follow_chance, next_child, root, trace_back
+from tmdp_spiel.trees.traversal import ROOT, children, follow_chance, next_child, trace_back
 from tmdp_spiel.trees.tree_mdp import TreeMDP
 from tmdp_spiel.trees.utility_scale import to_utility
 
@@ -170,12 +170,11 @@ def _observe(links, memory, weight, length, utility):
 @numba.njit(cache=True)
 def _mixed_plan(links, memory, weight):
     """p(s, a) = (weight h-reach(s, a) + (1 - weight) y-reach(s, a)) / (the same of s)."""
-    sequences, start = len(links.can_end), root(links)
-    probabilities, h_weight, y_weight = np.zeros(sequences), np.zeros(sequences), np.zeros(sequences)
+    sequences = len(links.can_end)
+    probabilities, h_weight, y_weight = np.ones(sequences), np.zeros(sequences), np.zeros(sequences)
+    h_weight[ROOT], y_weight[ROOT] = weight, 1.0 - weight
     for state in range(len(links.parent)):
-        above = links.parent[state]
-        h_above = h_weight[above] if above != start else weight
-        y_above = y_weight[above] if above != start else 1.0 - weight
+        h_above, y_above = h_weight[links.parent[state]], y_weight[links.parent[state]]
         endings, positive = _normalisers(links, memory, state)
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             h, y = _both(links, memory, state, j, endings, positive)
@@ -191,7 +190,7 @@ def _play(links, chances, memory, scale, values, episodes, rng, number):
         weight = _weight(memory.k, episode)
         total += weight * values.exploring + (1.0 - weight) * values.played[len(values.played) - 1]
         h_weight, y_weight = weight, 1.0 - weight
-        j, rest, length = root(links), rng.random(), 0
+        j, rest, length = np.int64(ROOT), rng.random(), 0
         while True:
             state, outcome, rest = follow_chance(links, chances, j, rest)
             if outcome >= 0:

@@ -25,7 +25,7 @@ from tmdp_spiel.algorithms.baselines.regret_matching import (
 from tmdp_spiel.core import validation
 from tmdp_spiel.core.jit import kernel
 from tmdp_spiel.trees.infostate_tree import InfostateTree
-from tmdp_spiel.trees.traversal import follow_chance, root, trace_back
+from tmdp_spiel.trees.traversal import ROOT, follow_chance, trace_back
 from tmdp_spiel.trees.tree_mdp import TreeMDP
 from tmdp_spiel.trees.utility_scale import to_utility
 
@@ -124,7 +124,7 @@ def _play(links, chances, memory, scale, values, rng, number):
     path, total = memory.path, 0.0
     for _ in range(number):
         total += values.played[len(values.played) - 1]
-        j, rest, length = root(links), rng.random(), 0
+        j, rest, length = np.int64(ROOT), rng.random(), 0
         while True:
             state, outcome, rest = follow_chance(links, chances, j, rest)
             if outcome >= 0:

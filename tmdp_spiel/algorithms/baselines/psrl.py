@@ -217,7 +217,7 @@ def _list_followers(links, memory, sequence, number):
 @tree_pass
 def _list_visited(links, memory):
     """Fills `order` with the visited states, parents first; returns how many there are."""
-    number, at = _list_followers(links, memory, traversal.root(links), 0), 0
+    number, at = _list_followers(links, memory, traversal.ROOT, 0), 0
     while at < number:
         state = memory.order[at]
         at += 1
@@ -246,7 +246,7 @@ def _rescore_listed(links, chances, memory, number, values):
     for at in range(number - 1, -1, -1):
         state = memory.order[at]
         values[state] = sequence_value(links, chances, values, links.first_sequence[state] + memory.plan[state])
-    values[len(values) - 1] = sequence_value(links, chances, values, traversal.root(links))
+    values[len(values) - 1] = sequence_value(links, chances, values, traversal.ROOT)
 
 
 @numba.njit(cache=True)

@@ -123,7 +123,7 @@ def matched_values(links, chances, regrets, exploration):
     values = np.empty(states + 1)
     for state in range(states - 1, -1, -1):
         values[state] = state_value(links, chances, regrets, exploration, values, state)
-    values[states] = sequence_value(links, chances, values, traversal.root(links))
+    values[states] = sequence_value(links, chances, values, traversal.ROOT)
     return values
 
 
@@ -149,7 +149,7 @@ def _list_stale(links, stale, sequence, order, number):
 def rescore_stale(links, chances, regrets, stale, values):
     """Updates V(s) of the matched policy at the stale states. The states above a stale one are stale."""
     order = np.empty(len(stale), np.int32)
-    number, at = _list_stale(links, stale, traversal.root(links), order, 0), 0
+    number, at = _list_stale(links, stale, traversal.ROOT, order, 0), 0
     while at < number:
         state = order[at]
         at += 1
@@ -158,13 +158,13 @@ def rescore_stale(links, chances, regrets, stale, values):
     for at in range(number - 1, -1, -1):
         stale[order[at]] = False
         values[order[at]] = state_value(links, chances, regrets, 0.0, values, order[at])
-    values[len(values) - 1] = sequence_value(links, chances, values, traversal.root(links))
+    values[len(values) - 1] = sequence_value(links, chances, values, traversal.ROOT)
 
 
 @numba.njit(cache=True)
 def matched_plan(links, regrets, exploration):
     """mu at every sequence."""
-    probabilities = np.zeros(len(links.can_end))
+    probabilities = np.ones(len(links.can_end))
     for state in range(len(links.parent)):
         total = positive_sum(links, regrets, state)
         number = links.first_sequence[state + 1] - links.first_sequence[state]

@@ -53,7 +53,7 @@ class StrongEuler(OptimisticLearner):
         self.variant = validation.choice("variant", variant, VARIANTS)
         self.c = validation.positive("c", c)
         self.delta = validation.probability("delta", delta)
-        sequences = float(tree.capacity.sequences)
+        sequences = float(tree.capacity.sequences - 1)
         over_delta = {"strong_euler": 10.0 * sequences**2, "euler": 28.0 * sequences, "ucbvi_bf": 5.0 * sequences}
         self._memory = StrongEulerMemory(
             model=self._model,

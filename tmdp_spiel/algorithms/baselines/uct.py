@@ -83,7 +83,7 @@ def _choose(links, visits, returns, c, state, seed):
     lead, best, tied = links.first_sequence[state], -np.inf, 0
     for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
         score = returns[j] / visits[j] + wide / np.sqrt(visits[j]) if visits[j] > 0 else np.inf
-        takes, tied = hash_rng.takes_lead(score, best, tied, seed, total, j)
+        takes, tied = hash_rng.takes_lead(score, best, tied, seed, total, hash_rng.sequence_key(j))
         if takes:
             lead, best = j, score
     return lead - links.first_sequence[state]
@@ -129,7 +129,7 @@ def _greedy_plan(links, visits, returns, seed, states):
         lead, best, tied = 0, -np.inf, 0
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             mean = returns[j] / visits[j] if visits[j] > 0 else -1.0
-            takes, tied = hash_rng.takes_lead(mean, best, tied, seed, 0, j)
+            takes, tied = hash_rng.takes_lead(mean, best, tied, seed, 0, hash_rng.sequence_key(j))
             if takes:
                 lead, best = j, mean
         plan[at] = lead - links.first_sequence[state]

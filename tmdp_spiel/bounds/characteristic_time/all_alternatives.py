@@ -14,7 +14,7 @@ import collections
 import numpy as np
 
 from tmdp_spiel.core.jit import tree_pass
-from tmdp_spiel.trees import traversal
+from tmdp_spiel.trees.traversal import ROOT
 
 RIVAL, ANSWER, BOTH = range(3)  # who reaches the state
 
@@ -207,7 +207,7 @@ def _fill(links, chances, reach, tables, eta, state, who, answer):
 def least_cost(links, chances, reach, answer, epsilon, eta, tables):
     """(a lower bound on the cost of every alternative in which any rival is better by epsilon, the nu of the root).
 
-    reach: own reach of the plan, the root last, all positive;  answer: which sequences it plays.
+    reach: own reach of the plan, all positive;  answer: which sequences it plays.
     """
     for state in range(len(links.parent) - 1, -1, -1):
         before = links.parent[state]
@@ -225,10 +225,9 @@ def least_cost(links, chances, reach, answer, epsilon, eta, tables):
     for step in range(-40, 41):
         nu = start * (1.0 + 0.0005 * step)
         total = 1.0 - nu + eta * epsilon
-        root = traversal.root(links)
-        for outcome in range(chances.first_outcome[root], chances.first_outcome[root + 1]):
+        for outcome in range(chances.first_outcome[ROOT + 1]):
             total += chances.outcome_probability[outcome] * np.log(nu)
-        for child in range(links.first_child[0]):
+        for child in range(links.first_child[ROOT + 1]):
             total += _interpolated(tables.nu[child, BOTH], tables.value[child, BOTH], nu)
         if total > best:
             best, best_nu = total, nu
@@ -237,10 +236,9 @@ def least_cost(links, chances, reach, answer, epsilon, eta, tables):
 
 @tree_pass
 def read_rival(links, answer, root_nu, tables, rival, nu, who):
-    """Fills in which sequences the cheapest rival plays; nu, who: room, per sequence, the root last."""
-    root = traversal.root(links)
+    """Fills in which sequences the cheapest rival plays; nu, who: room, per sequence."""
     rival[:] = 0.0
-    rival[root], nu[root], who[root] = 1.0, root_nu, BOTH
+    rival[ROOT], nu[ROOT], who[ROOT] = 1.0, root_nu, BOTH
     for state in range(len(links.parent)):
         before = links.parent[state]
         if not rival[before]:

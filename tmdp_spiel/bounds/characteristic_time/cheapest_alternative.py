@@ -17,12 +17,12 @@ import numba
 import numpy as np
 
 from tmdp_spiel.core.jit import tree_pass
-from tmdp_spiel.trees import traversal
+from tmdp_spiel.trees.traversal import ROOT
 
 _BARRIER = 1e-9
 _STEPS = 100
 
-# nu, step: per sequence, the root last;  slope[j], slope_eta[j], curve[j]: of the quadratic at j and what is below
+# nu, step: per sequence;  slope[j], slope_eta[j], curve[j]: of the quadratic at j and what is below
 _Scratch = collections.namedtuple("_Scratch", ["nu", "step", "slope", "slope_eta", "curve"])
 
 
@@ -31,10 +31,9 @@ def _objective(links, chances, reach, signs, nu, eta, epsilon):
     """The dual with its barrier; minus infinity outside."""
     if eta <= 0:
         return -np.inf
-    root = traversal.root(links)
-    total = epsilon * eta - nu[root] + _BARRIER * np.log(eta)
-    for j in range(root + 1):
-        if j < root and links.can_end[j]:
+    total = epsilon * eta - nu[ROOT] + _BARRIER * np.log(eta)
+    for j in range(len(nu)):
+        if j != ROOT and links.can_end[j]:
             slack = nu[j] - eta * max(signs[j], 0.0)
             if slack <= 0:
                 return -np.inf
@@ -62,11 +61,11 @@ def _add_term(scratch, j, weight, inner, slope):
 @tree_pass
 def _expand(links, chances, reach, signs, scratch, eta, epsilon):
     """Fills in the dual to second order at (nu, eta), sequence by sequence; returns its derivatives in eta alone."""
-    root, nu = traversal.root(links), scratch.nu
+    nu = scratch.nu
     eta_slope, eta_curve = epsilon + _BARRIER / eta, _BARRIER / eta**2
-    for j in range(root + 1):
+    for j in range(len(nu)):
         scratch.slope[j] = scratch.slope_eta[j] = scratch.curve[j] = 0.0
-        if j < root and links.can_end[j]:
+        if j != ROOT and links.can_end[j]:
             sign = max(signs[j], 0.0)
             first, second = _add_term(scratch, j, _BARRIER, nu[j] - eta * sign, sign)
             eta_slope += first
@@ -78,7 +77,7 @@ def _expand(links, chances, reach, signs, scratch, eta, epsilon):
                 first, second = _add_term(scratch, j, weight, nu[j] - eta * sign, sign)
                 eta_slope += first
                 eta_curve += second
-    scratch.slope[root] -= 1.0
+    scratch.slope[ROOT] -= 1.0
     return eta_slope, eta_curve
 
 
@@ -89,7 +88,7 @@ def _eliminate(links, scratch, eta_slope, eta_curve):
     max of sum over a of (g + g_eta d_eta) d - h d^2 / 2 adds sum(g / h) / sum(1 / h) to the slope g of the parent, and
     1 / sum(1 / h) to its curvature h; g is slope, g_eta slope_eta, h curve.
     """
-    slope, slope_eta, curve, root = scratch.slope, scratch.slope_eta, scratch.curve, traversal.root(links)
+    slope, slope_eta, curve = scratch.slope, scratch.slope_eta, scratch.curve
     for state in range(len(links.parent) - 1, -1, -1):
         ease, plain, by_eta = 0.0, 0.0, 0.0
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
@@ -104,8 +103,8 @@ def _eliminate(links, scratch, eta_slope, eta_curve):
         slope[before] += plain / ease
         slope_eta[before] += by_eta / ease
         curve[before] += 1.0 / ease
-    eta_slope += slope_eta[root] * slope[root] / curve[root]
-    eta_curve -= slope_eta[root] ** 2 / curve[root]
+    eta_slope += slope_eta[ROOT] * slope[ROOT] / curve[ROOT]
+    eta_curve -= slope_eta[ROOT] ** 2 / curve[ROOT]
     return eta_slope / eta_curve
 
 
@@ -113,8 +112,7 @@ def _eliminate(links, scratch, eta_slope, eta_curve):
 def _substitute(links, scratch, eta_step):
     """Down the tree: fills in the steps of nu, given that of eta."""
     step, slope, slope_eta, curve = scratch.step, scratch.slope, scratch.slope_eta, scratch.curve
-    root = traversal.root(links)
-    step[root] = (slope[root] + slope_eta[root] * eta_step) / curve[root]
+    step[ROOT] = (slope[ROOT] + slope_eta[ROOT] * eta_step) / curve[ROOT]
     for state in range(len(links.parent)):
         ease, pull = 0.0, -step[links.parent[state]]
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
@@ -137,7 +135,7 @@ def _newton_step(links, chances, reach, signs, scratch, eta, epsilon):
 def solve(links, chances, reach, signs, epsilon):
     """(nu, eta) at which the dual is largest, nearly.
 
-    reach: own reach of the plan, the root last, all positive;  signs: per sequence, the root last.
+    reach: own reach of the plan, all positive;  signs: per sequence.
     """
     size = len(reach)
     scratch = _Scratch(reach.copy(), np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(size))
@@ -167,7 +165,7 @@ def solve(links, chances, reach, signs, epsilon):
 @numba.njit(cache=True)
 def lower_bound(chances, reach, signs, epsilon, nu, eta):
     """The dual: what any alternative costs at least, at any nu and eta that are allowed."""
-    total = 1.0 - nu[-1] + epsilon * eta
+    total = 1.0 - nu[ROOT] + epsilon * eta
     for j in range(len(nu)):
         for outcome in range(chances.first_outcome[j], chances.first_outcome[j + 1]):
             weight = reach[j] * chances.outcome_probability[outcome]
@@ -187,15 +185,15 @@ def least_cost(links, chances, reach, signs, epsilon):
 def read_alternative(links, chances, reach, signs, epsilon, nu, eta, cost, value):
     """Fills in the cost and value of an alternative near the one of nu and eta; False if it falls short of epsilon.
 
-    cost, value: per sequence j, the root last, the sums over its outcomes of q ln(q / q') and of q' times the return.
+    cost, value: per sequence j, the sums over its outcomes of q ln(q / q') and of q' times the return.
     What nu and eta give to the outcomes is made to add up at every sequence; that is mixed with the truth as far as a
     difference of epsilon allows. So it is an alternative whatever nu and eta are.
     """
-    states, root = len(links.parent), len(nu) - 1
-    mass, after, extra = np.zeros(states), np.zeros(root + 1), np.zeros(root + 1)
+    states, sequences = len(links.parent), len(nu)
+    mass, after, extra = np.zeros(states), np.zeros(sequences), np.zeros(sequences)
     given = np.zeros(len(chances.outcome_return))
-    for j in range(root + 1):
-        if j < root and links.can_end[j]:
+    for j in range(sequences):
+        if j != ROOT and links.can_end[j]:
             extra[j] = _BARRIER / (nu[j] - eta * max(signs[j], 0.0))
         after[j] = extra[j]
         for outcome in range(chances.first_outcome[j], chances.first_outcome[j + 1]):
@@ -207,13 +205,13 @@ def read_alternative(links, chances, reach, signs, epsilon, nu, eta, cost, value
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             mass[state] += after[j] * reach[j] / reach[links.parent[state]]
         after[links.parent[state]] += mass[state]
-    scale = np.empty(root + 1)
-    scale[root] = 1.0 / after[root]
+    scale = np.empty(sequences)
+    scale[ROOT] = 1.0 / after[ROOT]
     for state in range(states):
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             scale[j] = scale[links.parent[state]] * mass[state] / after[j]
     before, gain = 0.0, 0.0
-    for j in range(root + 1):
+    for j in range(sequences):
         value[j] = extra[j] * scale[j] if signs[j] > 0 else 0.0
         for outcome in range(chances.first_outcome[j], chances.first_outcome[j + 1]):
             value[j] += given[outcome] * scale[j] * chances.outcome_return[outcome]
@@ -222,7 +220,7 @@ def read_alternative(links, chances, reach, signs, epsilon, nu, eta, cost, value
     if gain < epsilon:
         return False
     share = (epsilon - before) / (gain - before)
-    for j in range(root + 1):
+    for j in range(sequences):
         value[j] = (1 - share) * chances.ending_value[j] + share * value[j]
         cost[j] = 0.0
         for outcome in range(chances.first_outcome[j], chances.first_outcome[j + 1]):

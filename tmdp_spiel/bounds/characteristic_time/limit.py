@@ -24,6 +24,7 @@ import scipy.sparse
 
 from tmdp_spiel.bounds.characteristic_time import all_alternatives, cheapest_alternative
 from tmdp_spiel.core import validation
+from tmdp_spiel.trees.traversal import ROOT
 from tmdp_spiel.trees.tree_mdp import TreeMDP
 
 _LISTED = 3000  # policies
@@ -93,27 +94,28 @@ def best_rate(mdp: TreeMDP, epsilon: float, precision: float = 0.01, steps: int 
 
 
 def _policies(tree) -> np.ndarray:
-    """A row for each reduced policy: whether it plays each sequence, the root last."""
+    """A row for each reduced policy: whether it plays each sequence."""
+
+    def from_(sequence):
+        children = range(tree.first_child[sequence], tree.first_child[sequence + 1])
+        chosen = itertools.product(*(below(child) for child in children))
+        return [frozenset([sequence]).union(*each) for each in chosen]
 
     def below(state):
-        rows = []
-        for j in range(tree.first_sequence[state], tree.first_sequence[state + 1]):
-            children = [below(child) for child in range(tree.first_child[j], tree.first_child[j + 1])]
-            rows += [frozenset([j]).union(*chosen) for chosen in itertools.product(*children)]
-        return rows
+        own = range(tree.first_sequence[state], tree.first_sequence[state + 1])
+        return [each for j in own for each in from_(j)]
 
-    chosen = itertools.product(*(below(state) for state in range(tree.first_child[0])))
-    policies = [frozenset([tree.num_sequences]).union(*each) for each in chosen]
-    rows = np.zeros((len(policies), tree.num_sequences + 1))
+    policies = from_(ROOT)
+    rows = np.zeros((len(policies), tree.sequence_end))
     for row, policy in zip(rows, policies):
         row[list(policy)] = 1.0
     return rows
 
 
 def _played(tree, plan) -> np.ndarray:
-    """Whether a pure plan plays each sequence, the root last."""
-    plays = np.zeros(tree.num_sequences + 1)
-    plays[-1] = 1.0
+    """Whether a pure plan plays each sequence."""
+    plays = np.zeros(tree.sequence_end)
+    plays[ROOT] = 1.0
     for state in range(tree.num_states):
         if plays[tree.parent[state]]:
             plays[tree.first_sequence[state] + plan[state]] = 1.0
@@ -121,7 +123,7 @@ def _played(tree, plan) -> np.ndarray:
 
 
 def _uniform_reach(tree) -> np.ndarray:
-    reach = np.ones(tree.num_sequences + 1)
+    reach = np.ones(tree.sequence_end)
     for state in range(tree.num_states):
         number = tree.first_sequence[state + 1] - tree.first_sequence[state]
         reach[tree.first_sequence[state] : tree.first_sequence[state + 1]] = reach[tree.parent[state]] / number
@@ -159,7 +161,7 @@ class _Pool:
         total, tree = value.copy(), self.tree
         for state in range(tree.num_states - 1, -1, -1):
             total[tree.parent[state]] += total[tree.first_sequence[state] : tree.first_sequence[state + 1]].max()
-        return float(total[-1])
+        return float(total[ROOT])
 
 
 class _Listed:
@@ -227,7 +229,7 @@ class _Searched:
     def _recombine(self, plan, rival, other) -> None:
         """What lies below each first state from either of two rivals, as long as it gets cheaper."""
         least = self._cost(plan, rival)
-        for state in range(self.pool.tree.first_child[0]):
+        for state in range(self.pool.tree.first_child[ROOT + 1]):
             mixed = np.where(self.first == state, other, rival)
             if np.any(mixed != rival) and (cost := self._cost(plan, mixed)) < least:
                 least, rival = cost, mixed
@@ -235,7 +237,7 @@ class _Searched:
 
 def _first_states(tree) -> np.ndarray:
     """The first state of the episodes that come to a sequence, -1 for the root."""
-    first = np.full(tree.num_sequences + 1, -1)
+    first = np.full(tree.sequence_end, -1)
     for state in range(tree.num_states):
         before = first[tree.parent[state]]
         first[tree.first_sequence[state] : tree.first_sequence[state + 1]] = state if before < 0 else before
@@ -298,20 +300,20 @@ class _Problem:
 
     def _master(self, radius: float) -> tuple[float, np.ndarray]:
         """The plan that the cuts leave best, among those that differ from the best so far by a share or all."""
-        tree, sequences = self.pool.tree, self.pool.tree.num_sequences
-        cuts, bounds = self._costs, [(0.0, None)] * (sequences + 1)
+        tree, sequences = self.pool.tree, self.pool.tree.sequence_end
+        cuts, bounds = self._costs, [(0.0, None)] * sequences
         if radius < math.inf:
             cuts = cuts[np.argsort(cuts @ self._centre)[:_CUTS_IN_A_BOX]]
             bounds = [(max(0.0, each * (1 - radius)), each * (1 + radius) + 0.003 * radius) for each in self._centre]
         states = np.repeat(np.arange(tree.num_states), np.diff(tree.first_sequence))
-        rows = np.concatenate([states, np.arange(tree.num_states), [tree.num_states]])
-        columns = np.concatenate([np.arange(sequences), tree.parent, [sequences]])
-        entries = np.concatenate([np.ones(sequences), -np.ones(tree.num_states), [1.0]])
+        rows = np.concatenate([[tree.num_states], states, np.arange(tree.num_states)])
+        columns = np.concatenate([np.arange(sequences), tree.parent])
+        entries = np.concatenate([np.ones(sequences), -np.ones(tree.num_states)])
         solved = scipy.optimize.linprog(
-            c=np.append(np.zeros(sequences + 1), -1.0),
+            c=np.append(np.zeros(sequences), -1.0),
             A_ub=np.hstack([-_SCALE * cuts, np.ones((len(cuts), 1))]),
             b_ub=np.zeros(len(cuts)),
-            A_eq=scipy.sparse.csr_array((entries, (rows, columns)), shape=(tree.num_states + 1, sequences + 2)),
+            A_eq=scipy.sparse.csr_array((entries, (rows, columns)), shape=(tree.num_states + 1, sequences + 1)),
             b_eq=np.append(np.zeros(tree.num_states), 1.0),
             bounds=[*bounds, (None, None)],
         )

@@ -18,37 +18,34 @@ from tmdp_spiel.algorithms.learner import Learner
 from tmdp_spiel.algorithms.path_learner import PathLearner
 from tmdp_spiel.openspiel.opponents.live_game import LiveGame, largest_round
 from tmdp_spiel.trees.infostate_tree import InfostateTree, string_with_actions
-from tmdp_spiel.trees.lazy_tree import OUTSIDE, ROOT, LazyTree
+from tmdp_spiel.trees.lazy_tree import OUTSIDE, LazyTree
+from tmdp_spiel.trees.traversal import ROOT
 
 _CAREFUL = 0.9  # share of the time left that episodes are foreseen for
 
 
 class EnumeratedTreeView:
-    """An enumerated tree with the numbers and methods of a LazyTree: the root is sequence 0, other numbers one more."""
+    """An enumerated tree with the methods of a LazyTree."""
 
     new_states = 0
     names = types.SimpleNamespace(ambiguous=False)
 
     def __init__(self, tree: InfostateTree):
         self.tree, self.num_states = tree, tree.num_states
-        self.first_of = (tree.first_sequence + 1).tolist()
+        self.first_of = tree.first_sequence.tolist()
 
     def find(self, sequence: int, string: str, legal: tuple[int, ...]) -> int:
         """The state after a sequence with this string and these legal actions; OUTSIDE if there is none."""
-        tree, before = self.tree, self.sequence(sequence)
-        number = tree.state_after(before, string)
+        tree = self.tree
+        number = tree.state_after(sequence, string)
         if number is not None and tuple(tree.legal_actions(number).tolist()) != legal:
-            number = tree.state_after(before, string_with_actions(string, legal))
+            number = tree.state_after(sequence, string_with_actions(string, legal))
         return OUTSIDE if number is None else number
 
     get_or_add = find
 
     def end(self, sequence: int) -> None:
         """Does nothing: it is known where episodes can end."""
-
-    def sequence(self, number: int) -> int:
-        """The number of the sequence in the tree itself."""
-        return self.tree.root if number == ROOT else number - 1
 
 
 class EnumeratedGame(LiveGame):
@@ -69,9 +66,6 @@ class EnumeratedGame(LiveGame):
 
     def _view_of_tree(self) -> EnumeratedTreeView:
         return EnumeratedTreeView(self.tree)
-
-    def _sequence_in_tree(self, sequence):
-        return self._view.sequence(sequence)
 
     def play(self, learner: Learner, number: int) -> int:
         """Lets the learner play and learn; returns how many episodes it played, fewer if an opponent failed.
@@ -121,7 +115,7 @@ class EnumeratedGame(LiveGame):
                 continue
             ended_on, utility, left = self._episode(choose, known, self._view.find)
             self._check_inside(left)
-            self._learn_from(learner, [(self._view.sequence(ended_on), utility)])
+            self._learn_from(learner, [(ended_on, utility)])
         return number
 
     def _learns_from_whole_episode(self, learner: Learner, choose, known: int) -> bool:
@@ -135,7 +129,7 @@ class EnumeratedGame(LiveGame):
             return False
         learner.learn_actions(state.history())  # type: ignore[attr-defined]
         if self.watch is not None:
-            self.watch(self._view.sequence(ended_on), self.tree.to_return(utility), False, self.tree.num_states)
+            self.watch(ended_on, self.tree.to_return(utility), False, self.tree.num_states)
         return True
 
     def _play_batches(self, learner: Learner, number: int) -> int:
@@ -151,7 +145,7 @@ class EnumeratedGame(LiveGame):
                 raise TypeError(f"{type(learner).__name__} cannot play in rounds")
             ended = self._round(selectors, self.tree.num_states, size)
             self._check_inside(any(steps for _, steps, _, _ in ended))
-            self._learn_from(learner, [(self._view.sequence(sequence), utility) for sequence, _, utility, _ in ended])
+            self._learn_from(learner, [(sequence, utility) for sequence, _, utility, _ in ended])
             played += size
         return played
 

@@ -36,7 +36,8 @@ from tmdp_spiel.openspiel.opponents.live import LiveOpponents, OpponentError, Ti
 from tmdp_spiel.openspiel.opponents.parallel import ExecutorOpponents, generator_of, play_round
 from tmdp_spiel.openspiel.opponents.seeding import CHANCE, derived_seed
 from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, InfostateTree
-from tmdp_spiel.trees.lazy_tree import OUTSIDE, ROOT, LazyTree
+from tmdp_spiel.trees.lazy_tree import OUTSIDE, LazyTree
+from tmdp_spiel.trees.traversal import ROOT
 
 _ON_ERROR = ("raise", "skip", "stop")
 
@@ -271,10 +272,6 @@ class LiveGame:
             self._teach(learner, ended_on, utility, left, known_before)
         return number
 
-    def _sequence_in_tree(self, sequence: int) -> int:
-        """The number in the tree of a sequence of the view."""
-        return sequence
-
     def _teach(self, learner: PathLearner, ended_on: int, utility: float | None, left: bool, known: int) -> None:
         """Lets the learner, and the observer if there is one, learn from an episode; known: the states at its begin."""
         if utility is None:
@@ -411,7 +408,7 @@ class LiveGame:
         utilities = [lowest if utility is None else utility for _, _, utility, _ in ended]
         if recorder is not None:
             for (sequence, _, _, history), utility in zip(ended, utilities):
-                recorder.add(self._sequence_in_tree(sequence), utility, history)
+                recorder.add(sequence, utility, history)
         return np.array([self.tree.to_return(utility) for utility in utilities])
 
     def _measured_episode(self, choose: Callable[[int], int], known: int, with_history: bool) -> tuple:
