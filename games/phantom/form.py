@@ -23,8 +23,7 @@ from tmdp_spiel.games.phantom.restricted import restricted_phantom
 from tmdp_spiel.games.phantom.rules import MAX_CELLS, PAYOFFS, Rules, rules_of
 from tmdp_spiel.openspiel.exact_games import check_memory
 from tmdp_spiel.trees.infostate_tree import InfostateTree
-from tmdp_spiel.trees.restriction import restrict_tree
-from tmdp_spiel.trees.sequence_form import SequenceForm
+from tmdp_spiel.trees.sequence_form import SequenceForm, restrict_tree
 
 _CACHE_FORMAT = 2  # a new number leaves old files unread
 _WORTH_A_FILE = 1_000_000  # states

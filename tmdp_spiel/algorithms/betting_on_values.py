@@ -40,7 +40,6 @@ from tmdp_spiel.algorithms.exploration import (
     second_moments,
     state_visits,
 )
-from tmdp_spiel.bounds.failed_episodes import settle_failed
 from tmdp_spiel.bounds.policy_values import (
     LOWER,
     UPPER,
@@ -48,6 +47,7 @@ from tmdp_spiel.bounds.policy_values import (
     largest_estimate,
     largest_total,
     least_estimate,
+    settle_failed,
     settle_lower,
     settle_upper,
 )

@@ -18,8 +18,8 @@ from tmdp_spiel.algorithms.learner import Learner
 from tmdp_spiel.core.jit import kernel
 from tmdp_spiel.trees import traversal
 from tmdp_spiel.trees.infostate_tree import InfostateTree
-from tmdp_spiel.trees.return_ranges import ranges_below
 from tmdp_spiel.trees.tree_mdp import TreeMDP, mixed_value, own_reach
+from tmdp_spiel.trees.tree_shape import ranges_below
 
 # Chosen on seeds from 1000, with Liar's dice and small starts of RBT beside poker games; docs/lab/identification.md.
 # None affects a guarantee.
