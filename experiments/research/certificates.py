@@ -29,12 +29,12 @@ from tmdp_spiel.bounds.betting import lower_mean, upper_mean
 from tmdp_spiel.bounds.relaxation import Relaxation
 from tmdp_spiel.bounds.sequence_values import upper_values
 from tmdp_spiel.bounds.threshold import decide_above
-from tmdp_spiel.exploit import large_game, large_game_known as known_large
+from tmdp_spiel.exploit import large_game, large_game_beliefs as known_large
 from tmdp_spiel.exploit.belief_bounds import BeliefBounds
 from tmdp_spiel.exploit.revealed_chance import RevealedChance
 from tmdp_spiel.openspiel.histories import build_history_tree
-from tmdp_spiel.openspiel.opponents.asked_game import AskedGame
 from tmdp_spiel.openspiel.opponents.enumerated_game import EnumeratedGame
+from tmdp_spiel.openspiel.opponents.queried_game import QueriedGame
 from tmdp_spiel.openspiel.policy_files import table_policy
 
 FACTORS = (1.0, 3.0, 20.0)  # how many times too narrow: the certificate itself, and the broken ones
@@ -210,7 +210,7 @@ def _asked_kuhn(player: int, seed: int):
     """The histories of Kuhn, a random policy of the other player, by state, and what it makes of the game."""
     game, rng = ts.load_game("kuhn"), np.random.default_rng(seed)
     rules = build_history_tree(game, ts.build_infostate_tree(game, player))
-    asked = AskedGame(game, player, Coin(), rules=rules)
+    asked = QueriedGame(game, player, Coin(), rules=rules)
     shares, table = [], {}
     for (_, string), _ in sorted(asked.by_key.items(), key=lambda item: item[1]):
         shares.append(rng.dirichlet([0.5, 0.5]))

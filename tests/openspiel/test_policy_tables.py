@@ -9,7 +9,6 @@ from open_spiel.python import policy as policy_lib
 
 import tmdp_spiel as ts
 from tmdp_spiel.games.public_action import exact_game
-from tmdp_spiel.openspiel.ask_agents import check_width
 from tmdp_spiel.openspiel.build import GameTooLargeError
 from tmdp_spiel.openspiel.exact_games import exact_exploitability
 from tmdp_spiel.openspiel.histories import enumerated_form
@@ -17,6 +16,7 @@ from tmdp_spiel.openspiel.opponents import wrappers
 from tmdp_spiel.openspiel.opponents.adapters.networks import Network, NetworkPolicy
 from tmdp_spiel.openspiel.policy_files import FilePolicy
 from tmdp_spiel.openspiel.policy_tables import TablePolicy, load_table, policy_table, save_table
+from tmdp_spiel.openspiel.query_agents import check_width
 from tmdp_spiel.trees import sequence_form
 
 DICE = "liars_dice(numdice=1,dice_sides=3)"

@@ -5,7 +5,7 @@ import pytest
 from open_spiel.python import policy as policy_lib
 
 import tmdp_spiel as ts
-from tmdp_spiel.exploit.large_game_known import response_by_worlds
+from tmdp_spiel.exploit.large_game_beliefs import response_by_worlds
 from tmdp_spiel.openspiel.worlds import best_response_by_worlds
 
 

@@ -16,8 +16,7 @@ from tmdp_spiel.core import storage
 from tmdp_spiel.evaluation import checkpoint
 from tmdp_spiel.openspiel.build import DEFAULT_MAX_NODES, build_infostate_tree
 from tmdp_spiel.openspiel.games import load_game
-from tmdp_spiel.openspiel.histories import one_history_per_infostate
-from tmdp_spiel.openspiel.infostates import InfostateLocator, sequence_of
+from tmdp_spiel.openspiel.histories import InfostateLocator, one_history_per_infostate, sequence_of
 from tmdp_spiel.openspiel.opponents.fixed import state_key
 from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, InfostateTree
 from tmdp_spiel.trees.traversal import draw_sequence

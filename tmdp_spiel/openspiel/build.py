@@ -8,6 +8,7 @@ import pathlib
 import random
 import time
 import typing
+import warnings
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -15,8 +16,7 @@ import pyspiel
 from tqdm import auto as tqdm
 
 from tmdp_spiel.core import validation
-from tmdp_spiel.openspiel.games import GameLike, enumeration_of, game_title, load_game
-from tmdp_spiel.openspiel.infostates import warn_imperfect_recall
+from tmdp_spiel.openspiel.games import GameLike, enumeration_of, game_string, game_title, load_game
 from tmdp_spiel.openspiel.opponents.fixed import FixedOpponents, check_player, state_key
 from tmdp_spiel.trees.infostate_tree import InfostateTree, StateNames, string_with_actions
 from tmdp_spiel.trees.traversal import ROOT
@@ -29,6 +29,9 @@ _WORTH_PROBING = 100_000  # max_nodes: a smaller limit is met soon enough
 _SURELY = 100  # the endings that random descents show, by max_nodes, from which a game is refused at once
 _DESCENTS, _SECONDS_OF_DESCENTS = 300, 0.5
 _CHANCE = int(pyspiel.PlayerId.CHANCE)
+
+
+_warned: set[tuple[str, int]] = set()  # games and players, of imperfect recall
 
 
 class CannotEnumerateError(ValueError):
@@ -160,12 +163,27 @@ def check_supported(game: pyspiel.Game) -> None:
 def check_readable(game: pyspiel.Game) -> None:
     """Raises an error if the game does not distinguish a player's states."""
     kind = game.get_type()
+    if kind.dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
+        raise ValueError(f"{game_title(game)} has simultaneous moves; ts.load_game makes it turn-based")
     if kind.dynamics != pyspiel.GameType.Dynamics.SEQUENTIAL:
         raise ValueError(
             f"{game_title(game)} is neither sequential nor simultaneous; mean-field games have no Tree MDP"
         )
     if not (kind.provides_information_state_string or kind.provides_observation_string):
         raise ValueError(f"{game_title(game)} provides no strings that distinguish a player's states")
+
+
+def warn_imperfect_recall(game: pyspiel.Game, player: int) -> None:
+    """Warns, once for every game and player."""
+    if (str(game), player) in _warned:
+        return
+    _warned.add((str(game), player))
+    kind = "information-state" if game.get_type().provides_information_state_string else "observation"
+    warnings.warn(
+        f"the {kind} strings of {game_string(game)} forget what player {player} saw or did before, so a state is "
+        "identified by the player's history and its string (state_string gives both), and recall is perfect",
+        stacklevel=3,
+    )
 
 
 class _Discovered:

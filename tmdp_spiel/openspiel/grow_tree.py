@@ -68,3 +68,12 @@ def utility_range(
             "min_utility and max_utility"
         )
     return low, high
+
+
+def check_utility(game: pyspiel.Game, player: int, utility: float, low: float, high: float) -> None:
+    """Raises an error for the utility of an episode outside of the range that is assumed."""
+    if not low <= utility <= high:
+        raise ValueError(
+            f"an episode of {game_string(game)} brings player {player} {utility}, outside the utilities {low} .. "
+            f"{high}; give the right min_utility and max_utility"
+        )

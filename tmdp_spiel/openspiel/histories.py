@@ -1,20 +1,91 @@
-"""What comes of visiting the histories of a game: a state for every infostate, a history tree, a sequence form."""
+"""Histories of a game and the states of its trees.
+
+A history is found in a tree even if the game's strings forget: in an infostate tree a state is identified by the
+player's sequence that leads to it, its string and its legal actions. Visiting all histories gives a history for every
+infostate, a history tree, or a sequence form.
+"""
 
 from __future__ import annotations
 
 import collections
 import weakref
+from collections.abc import Iterator
 
 import numpy as np
 import pyspiel
 
 from tmdp_spiel.openspiel.build import DEFAULT_MAX_NODES, GameTooLargeError, build_infostate_tree, check_supported
 from tmdp_spiel.openspiel.games import game_string, game_title, load_game
-from tmdp_spiel.openspiel.infostates import InfostateLocator
 from tmdp_spiel.openspiel.opponents.fixed import state_key
 from tmdp_spiel.trees.history_tree import CHANCE, END, OTHER, OWN, HistoryTree, arranged
-from tmdp_spiel.trees.infostate_tree import InfostateTree
+from tmdp_spiel.trees.infostate_tree import HISTORY_MARK, InfostateTree, string_with_actions
 from tmdp_spiel.trees.sequence_form import SparseSequenceForm
+
+
+class InfostateLocator:
+    """Finds the state of a tree that its player is in, in an episode that is followed from its start."""
+
+    def __init__(self, tree: InfostateTree, game: pyspiel.Game):
+        self._tree, self._game_type = tree, game.get_type()
+        self.game, self.player = game, tree.player
+
+    def state_after(self, sequence: int, state: pyspiel.State) -> int | None:
+        """The tree's state for a state of the game at which its player is to act, after the player's last sequence."""
+        tree = self._tree
+        string = state_key(state, tree.player, self._game_type)
+        number = tree.state_after(sequence, string)
+        if number is None:
+            return None
+        legal = state.legal_actions()
+        if tree.legal_actions(number).tolist() == legal:
+            return number
+        return tree.state_after(sequence, string_with_actions(string, legal))
+
+    def locate(self, state: pyspiel.State) -> tuple[int | None, int | None]:
+        """The player's last sequence before a state of the game, and the tree's state there, by replaying its history.
+
+        None if they are not in the tree.
+        """
+        tree = self._tree
+        sequence = tree.root
+        for earlier, action in own_decisions(state, tree.player):
+            number = self.state_after(sequence, earlier)
+            if action is None:
+                return sequence, number
+            if number is None:
+                return None, None
+            sequence = sequence_of(tree, number, action)
+        return sequence, None
+
+
+def history_string(state: pyspiel.State, player: int, game_type: pyspiel.GameType) -> str:
+    """What InfostateTree.state_string returns if strings forget: everything that the player saw and did."""
+    strings = [
+        f"{state_key(earlier, player, game_type)}{HISTORY_MARK}{action}\n"
+        for earlier, action in own_decisions(state, player)
+        if action is not None
+    ]
+    return "".join(strings) + state_key(state, player, game_type)
+
+
+def own_decisions(state: pyspiel.State, player: int) -> Iterator[tuple[pyspiel.State, int | None]]:
+    """The states before this one at which the player acted, each with the action; then this one, if the player is to.
+
+    The earlier states are one object that is modified, so they must not be kept. The action of the last one is None.
+    """
+    earlier = state.get_game().new_initial_state()
+    for action in state.history():
+        if earlier.current_player() == player:
+            yield earlier, action
+        earlier.apply_action(action)
+    if state.current_player() == player:
+        yield state, None
+
+
+def sequence_of(tree: InfostateTree, state: int, action: int) -> int:
+    """The sequence of a state and an action of the game."""
+    return int(tree.first_sequence[state]) + tree.legal_actions(state).tolist().index(action)
+
 
 DEFAULT_MAX_HISTORIES = 500_000
 _CHANCE = int(pyspiel.PlayerId.CHANCE)

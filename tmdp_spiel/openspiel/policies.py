@@ -11,8 +11,7 @@ from open_spiel.python import policy as policy_lib
 
 from tmdp_spiel.openspiel.build import DEFAULT_MAX_NODES
 from tmdp_spiel.openspiel.games import GameLike, enumeration_of, load_game
-from tmdp_spiel.openspiel.histories import one_history_per_infostate
-from tmdp_spiel.openspiel.infostates import InfostateLocator
+from tmdp_spiel.openspiel.histories import InfostateLocator, one_history_per_infostate
 from tmdp_spiel.openspiel.opponents.fixed import FixedOpponents
 from tmdp_spiel.openspiel.policy_files import PartialPolicy, plan_table
 from tmdp_spiel.openspiel.policy_tables import TablePolicy, policy_table

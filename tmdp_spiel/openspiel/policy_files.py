@@ -22,7 +22,7 @@ from open_spiel.python import policy as policy_lib
 
 from tmdp_spiel.core import storage
 from tmdp_spiel.openspiel.games import GAME_STRINGS, GameLike, load_game
-from tmdp_spiel.openspiel.infostates import HISTORY_MARK, history_string
+from tmdp_spiel.openspiel.histories import HISTORY_MARK, history_string
 from tmdp_spiel.openspiel.opponents.fixed import state_key
 from tmdp_spiel.trees.infostate_tree import InfostateTree
 
@@ -40,12 +40,19 @@ class FilePolicy(policy_lib.Policy):
 
     def action_probabilities(self, state: pyspiel.State, player_id: int | None = None) -> dict[int, float]:
         player_id = state.current_player() if player_id is None else player_id
-        game_type = self.game.get_type()
-        key = state_key(state, player_id, game_type)
-        for each in (key, history_string(state, player_id, game_type)):
-            if each in self.table:
-                return self.table[each]
-        raise KeyError(f"the policy has no state {key!r}{_alias_hint(self.game)}")
+        found = self._find(state, player_id)
+        if found is None:
+            key = state_key(state, player_id, self.game.get_type())
+            raise KeyError(f"the policy has no state {key!r}{_alias_hint(self.game)}")
+        return found
+
+    def _find(self, state: pyspiel.State, player: int) -> dict[int, float] | None:
+        """The row of the table for a state."""
+        kind = self.game.get_type()
+        found = self.table.get(state_key(state, player, kind))
+        if found is None and self.depends_on_history:
+            found = self.table.get(history_string(state, player, kind))
+        return found
 
 
 class PartialPolicy(FilePolicy):
@@ -53,14 +60,8 @@ class PartialPolicy(FilePolicy):
 
     def action_probabilities(self, state: pyspiel.State, player_id: int | None = None) -> dict[int, float]:
         player_id = state.current_player() if player_id is None else player_id
-        kind = self.game.get_type()
-        found = self.table.get(state_key(state, player_id, kind))
-        if found is None and self.depends_on_history:
-            found = self.table.get(history_string(state, player_id, kind))
-        if found is not None:
-            return found
-        legal = state.legal_actions(player_id)
-        return dict.fromkeys(legal, 1.0 / len(legal))
+        found, legal = self._find(state, player_id), state.legal_actions(player_id)
+        return dict.fromkeys(legal, 1.0 / len(legal)) if found is None else found
 
 
 def _alias_hint(game: pyspiel.Game) -> str:

@@ -23,14 +23,6 @@ import pyspiel
 from open_spiel.python import policy as policy_lib, rl_agent_policy
 
 from tmdp_spiel.core import storage
-from tmdp_spiel.openspiel.ask_agents import (
-    ask_histories,
-    ask_in_batches,
-    ask_states,
-    check_width,
-    game_of,
-    network_of,
-)
 from tmdp_spiel.openspiel.build import CannotEnumerateError
 from tmdp_spiel.openspiel.games import enumeration_of, game_title, load_game
 from tmdp_spiel.openspiel.opponents.adapters.networks import OUTPUTS, NetworkPolicy, as_network, is_network_file
@@ -38,6 +30,14 @@ from tmdp_spiel.openspiel.opponents.fixed import answers_as, is_uniform, read_di
 from tmdp_spiel.openspiel.opponents.resolve import resolve_opponent
 from tmdp_spiel.openspiel.opponents.wrappers import agent_policy, is_agent
 from tmdp_spiel.openspiel.policy_files import FilePolicy, read_policy, table_policy
+from tmdp_spiel.openspiel.query_agents import (
+    check_width,
+    game_of,
+    network_of,
+    query_histories,
+    query_in_batches,
+    query_states,
+)
 from tmdp_spiel.trees.infostate_tree import InfostateTree
 from tmdp_spiel.trees.sequence_form import Levels, SequenceForm, exploitability, own_reach
 
@@ -143,13 +143,13 @@ def policy_table(
     elif (found := network_of(form, player, agent, outputs)) is not None:
         if found.input_shape is not None:
             check_width(form, math.prod(found.input_shape))
-        table = ask_in_batches(form, player, found, found.outputs, found.with_mask, batch_size, progress)
+        table = query_in_batches(form, player, found, found.outputs, found.with_mask, batch_size, progress)
     elif is_agent(agent):
-        table = ask_states(form, player, agent_policy(game_of(form), agent, player), max_seconds, progress)
+        table = query_states(form, player, agent_policy(game_of(form), agent, player), max_seconds, progress)
     elif isinstance(agent, (policy_lib.Policy, pyspiel.Policy)):
-        table = ask_states(form, player, agent, max_seconds, progress)
+        table = query_states(form, player, agent, max_seconds, progress)
     elif callable(agent) and not isinstance(agent, type):
-        table = ask_in_batches(form, player, agent, outputs, with_mask, batch_size, progress)
+        table = query_in_batches(form, player, agent, outputs, with_mask, batch_size, progress)
     else:
         raise TypeError(
             "an agent is a table (array, .npz, .json, mapping), a torch.nn.Module, a function of a batch of tensors or "
@@ -191,7 +191,7 @@ def _at_all_histories(form: SequenceForm, player: int, agent) -> np.ndarray:
             f"{what}, and a {type(agent).__name__} may depend on it, so its exact policy table is not defined; "
             "give an array or .npz table, a torch module, or a function of tensors"
         )
-    table = ask_histories(form, player, policy)
+    table = query_histories(form, player, policy)
     if table is None:
         raise CannotEnumerateError(
             f"{what}, and this {type(agent).__name__} depends on it, so it has no exact policy table; "

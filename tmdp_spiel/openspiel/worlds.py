@@ -21,6 +21,7 @@ from open_spiel.python import policy as policy_lib
 from tmdp_spiel.core import validation
 from tmdp_spiel.openspiel.build import GameTooLargeError, check_supported
 from tmdp_spiel.openspiel.games import game_title, load_game
+from tmdp_spiel.openspiel.histories import own_decisions
 from tmdp_spiel.openspiel.opponents.fixed import FixedOpponents, check_player, state_key
 
 MAX_WORLDS = 1_000_000
@@ -59,16 +60,12 @@ class WorldPolicy(policy_lib.Policy):
 
     def action_probabilities(self, state, player_id=None):
         kind, plan = self.game.get_type(), self._plan
-        earlier = self.game.new_initial_state()
-        for taken in [*state.history(), None]:
-            if earlier.current_player() == self._player:
-                key = state_key(earlier, self._player, kind), tuple(earlier.legal_actions())
-                action, after = plan.get(key, (None, {}))
-                if taken is None and action is not None:
-                    return {each: float(each == action) for each in key[1]}
-                plan = after if taken == action else {}
-            if taken is not None:
-                earlier.apply_action(taken)
+        for earlier, taken in own_decisions(state, self._player):
+            key = state_key(earlier, self._player, kind), tuple(earlier.legal_actions())
+            action, after = plan.get(key, (None, {}))
+            if taken is None and action is not None:
+                return {each: float(each == action) for each in key[1]}
+            plan = after if taken == action else {}
         legal = state.legal_actions()
         return dict.fromkeys(legal, 1.0 / len(legal))
 

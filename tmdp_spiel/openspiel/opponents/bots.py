@@ -93,17 +93,17 @@ def bot_name(source) -> str:
     return getattr(source, "__name__", None) or type(source).__name__
 
 
-def said_player(source) -> int | None:
+def declared_player(source) -> int | None:
     """The player in a bot's or agent's attribute player_id, if any."""
     if isinstance(source, type):
         return None
     for name in ("player_id", "_player_id"):
-        said = getattr(source, name, None)
-        if callable(said):
+        declared = getattr(source, name, None)
+        if callable(declared):
             with contextlib.suppress(TypeError):
-                said = said()
-        if isinstance(said, (int, np.integer)) and not isinstance(said, bool):
-            return int(said)
+                declared = declared()
+        if isinstance(declared, (int, np.integer)) and not isinstance(declared, bool):
+            return int(declared)
     return None
 
 

@@ -145,7 +145,7 @@ def difference(before: Identity, now: Identity, source) -> str:
         return "its identity was recorded by an earlier version of this package"
     if before.code != now.code:
         return "the code that defines it has changed since"
-    # What could be read at one of the two times only was said.
+    # What could be read at only one of the two times is not a difference; see cannot_be_told.
     then, here = ([each.rpartition(" (")[0] for each in which.unread if each.endswith(")")] for which in (before, now))
     if parts := [name for name in other_parts(before, now, source) if name not in (*then, *here)]:
         return (

@@ -74,7 +74,9 @@ class LiveOpponents:
                 )
         self._names = {other: bot.name for other, bot in self.bots.items()}
         self._names |= {other: bot_name(given[other]) for other in others if other not in self.bots}
-        self._told = {id(bot.inner): other for other, bot in self.bots.items()}  # a bot that plays several is told once
+        self._informed = {
+            id(bot.inner): other for other, bot in self.bots.items()
+        }  # a bot that plays several is informed once
         policies = {other: uniform(game) if other in self.bots else given[other] for other in others}
         self._policies = FixedOpponents(game, -1, {**dict.fromkeys(everyone, uniform(game)), **policies})
         self.at_random = {  # who need not be asked
@@ -92,14 +94,14 @@ class LiveOpponents:
 
     def restart(self, state: pyspiel.State) -> None:
         """Begins a new episode."""
-        for player in self._told.values():
+        for player in self._informed.values():
             with self.naming(player, state):
                 self.bots[player].restart_at(state)
 
     def inform(self, state: pyspiel.State, actor: int, action: int) -> None:
         """Informs the other bots of an action before it is played."""
         acting = self.bots[actor].inner if actor in self.bots else None
-        for player in self._told.values():
+        for player in self._informed.values():
             bot = self.bots[player]
             if bot.is_informed and bot.inner is not acting:
                 with self.naming(player, state):

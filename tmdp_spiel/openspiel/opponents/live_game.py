@@ -20,9 +20,9 @@ import pyspiel
 
 from tmdp_spiel.algorithms.path_learner import PathLearner
 from tmdp_spiel.core import validation
+from tmdp_spiel.openspiel.build import warn_imperfect_recall
 from tmdp_spiel.openspiel.games import GameLike, game_string, load_game
 from tmdp_spiel.openspiel.grow_tree import grow_tree
-from tmdp_spiel.openspiel.infostates import warn_imperfect_recall
 from tmdp_spiel.openspiel.opponents.episode import (
     DEFAULT_MAX_MOVES,
     Categorical,
@@ -181,7 +181,7 @@ class LiveGame:
         at_random = opponents.at_random
         episode = Episode(state, draw, opponents.inform if opponents.bots else None, self.max_moves)
         try:
-            opponents.restart(state)  # bots are told of whole episodes: no history is remembered then
+            opponents.restart(state)  # bots are informed of whole episodes, so no history is cached
             for actor in episode:
                 if actor == player and not outside:
                     legal = state.legal_actions()

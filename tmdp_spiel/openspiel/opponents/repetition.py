@@ -94,14 +94,20 @@ def repeats(transcripts: Sequence[Transcript], level: float = _LEVEL) -> bool:
         return _chance_of_agreement(strata, codes) < level
     number = int(codes.max()) + 1
     seen, rng, others = _agreements(groups, codes, number), np.random.default_rng(0), []
-    order = np.argsort(strata, kind="stable")
-    for _ in range(_PERMUTATIONS):
-        shuffled = np.empty_like(codes)
-        shuffled[order] = codes[np.lexsort((rng.random(len(codes)), strata))]
+    for shuffled in _shuffles(codes, strata, rng):
         others.append(_agreements(groups, shuffled, number))
         if others[-1] >= seen:
             return False
     return bool(seen - np.mean(others) >= 5 * np.std(others))
+
+
+def _shuffles(values: np.ndarray, strata: np.ndarray, rng: np.random.Generator) -> Iterator[np.ndarray]:
+    """The values in random orders, exchanged only within strata."""
+    order = np.argsort(strata, kind="stable")
+    for _ in range(_PERMUTATIONS):
+        shuffled = np.empty_like(values)
+        shuffled[order] = values[np.lexsort((rng.random(len(strata)), strata))]
+        yield shuffled
 
 
 def _aligned(transcripts: Sequence[Transcript]) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
@@ -178,12 +184,9 @@ def difference(before: Transcript, now: Transcript) -> str:
 
     seen, rng = distances(is_now), np.random.default_rng(0)
     allowed = int(_DIFFERENT_LEVEL * (_PERMUTATIONS + 1)) - 1
-    order = np.argsort(strata, kind="stable")
     for statistic in (np.sum, np.max):
         as_large = 0
-        for _ in range(_PERMUTATIONS):
-            shuffled = np.empty_like(is_now)
-            shuffled[order] = is_now[np.lexsort((rng.random(len(strata)), strata))]
+        for shuffled in _shuffles(is_now, strata, rng):
             as_large += statistic(distances(shuffled)) >= statistic(seen) - 1e-9
             if as_large > allowed:
                 break

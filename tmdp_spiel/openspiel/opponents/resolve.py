@@ -27,7 +27,7 @@ from tmdp_spiel.openspiel.opponents.adapters.networks import (
     is_network_file,
 )
 from tmdp_spiel.openspiel.opponents.adapters.rlcard import is_rlcard_agent, rlcard_player
-from tmdp_spiel.openspiel.opponents.bots import as_bot, bot_name, first_decision, said_player, why_not_as_player
+from tmdp_spiel.openspiel.opponents.bots import as_bot, bot_name, declared_player, first_decision, why_not_as_player
 from tmdp_spiel.openspiel.opponents.fixed import check_player
 from tmdp_spiel.openspiel.opponents.seeding import BOTS, derived_seed, has_hidden_state, reseed
 from tmdp_spiel.openspiel.opponents.user_files import load_file
@@ -196,9 +196,9 @@ class _Resolver:
 
     def _why_not(self, source, player: int) -> str | None:
         """Why an opponent cannot be asked for a move as a player."""
-        said = said_player(source)
-        if said not in (None, player):
-            return f"says that it is player {said}"
+        declared = declared_player(source)
+        if declared not in (None, player):
+            return f"says that it is player {declared}"
         return why_not_as_player(source, self.game, player)
 
     def _mapping(self, sources) -> tuple[str, dict[int, PlayerPolicy]]:
@@ -220,16 +220,17 @@ class _Resolver:
         if isinstance(source, policy_lib.Policy) and source.player_ids is not None:
             players = [player for player in source.player_ids if player in self.others]
             return players or list(source.player_ids)
-        said = said_player(source)
-        if said is None:
+        declared = declared_player(source)
+        if declared is None:
             return self.others
-        if said not in self.others:
+        if declared not in self.others:
+            others = ", ".join(str(player) for player in range(self.game.num_players()) if player != declared)
             raise ValueError(
-                f"{bot_name(source)} says that it is player {said}, which here is "
-                f"{'the player that responds' if said == self.player else 'not its own'}; give it another player, or "
-                f"exploit it from player {', '.join(str(p) for p in range(self.game.num_players()) if p != said)}"
+                f"{bot_name(source)} says that it is player {declared}, which here is "
+                f"{'the player that responds' if declared == self.player else 'not its own'}; give it another player, "
+                f"or exploit it from player {others}"
             )
-        return [said]
+        return [declared]
 
     def _check_game(self, made_for, title: str) -> None:
         """Raises an error for a policy whose game is another one."""

@@ -12,7 +12,12 @@ import pyspiel
 from open_spiel.python import policy as policy_lib, rl_agent, rl_agent_policy
 
 from tmdp_spiel.openspiel.games import game_title
-from tmdp_spiel.openspiel.opponents.adapters.networks import evaluating, is_torch_module, tensor_shapes, told_shapes
+from tmdp_spiel.openspiel.opponents.adapters.networks import (
+    described_shapes,
+    evaluating,
+    is_torch_module,
+    tensor_shapes,
+)
 from tmdp_spiel.openspiel.opponents.bots import bot_name
 from tmdp_spiel.openspiel.opponents.fixed import is_table, state_key
 from tmdp_spiel.openspiel.opponents.seeding import POLICIES, derived_seed
@@ -130,7 +135,7 @@ def agent_policy(game: pyspiel.Game, agent, player: int) -> policy_lib.Policy:
     if not sizes:
         raise ValueError(f"{game_title(game)} provides no tensors, which the agent {bot_name(agent)} needs")
     if size is not None and size not in sizes.values():
-        raise ValueError(f"the agent {bot_name(agent)} takes inputs of size {size}, but {told_shapes(game)}")
+        raise ValueError(f"the agent {bot_name(agent)} takes inputs of size {size}, but {described_shapes(game)}")
     use_observation = "information_state" not in sizes or size not in (None, sizes["information_state"])
     policy = rl_agent_policy.RLAgentPolicy(game, EvaluatedAgent(agent), player, use_observation)
     policy.__name__ = bot_name(agent)

@@ -247,7 +247,7 @@ def tensor_shapes(game: pyspiel.Game) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
-def told_shapes(game: pyspiel.Game) -> str:
+def described_shapes(game: pyspiel.Game) -> str:
     """The tensors of a game in words."""
     parts = []
     for tensor, shape in tensor_shapes(game).items():
@@ -277,7 +277,9 @@ class _Encoder:
                      if math.prod(shape) == math.prod(network.input_shape)}  # fmt: skip
             if not sizes:
                 takes = " x ".join(map(str, network.input_shape))
-                raise ValueError(f"the network {network.name} takes inputs of size {takes}, but {told_shapes(game)}")
+                raise ValueError(
+                    f"the network {network.name} takes inputs of size {takes}, but {described_shapes(game)}"
+                )
             shapes = dict.fromkeys(sizes, network.input_shape)
         failures: list[str] = []
         for tensor, shape in shapes.items():
@@ -294,8 +296,8 @@ class _Encoder:
         size = network.first_layer
         takes = "" if size is None else f" (its first linear layer has {size} inputs)"
         raise ValueError(
-            f"the network {network.name}{takes} accepts none of the available inputs: {told_shapes(game)} Its error: "
-            + "; ".join(dict.fromkeys(failures))
+            f"the network {network.name}{takes} accepts none of the available inputs: {described_shapes(game)} "
+            "Its error: " + "; ".join(dict.fromkeys(failures))
         )
 
     def _check(self, game: pyspiel.Game, answer: np.ndarray) -> None:
@@ -303,7 +305,7 @@ class _Encoder:
             raise ValueError(
                 f"the network {self.network.name} returns {answer.size} numbers at a state, given its "
                 f"{_WORDS[self.tensor].removesuffix('s')} of size {math.prod(self._shape)}; {game_title(game)} has "
-                f"{self._actions} actions, and a network must return one number for each. {told_shapes(game)}"
+                f"{self._actions} actions, and a network must return one number for each. {described_shapes(game)}"
             )
 
     def batch(self, tensors: np.ndarray, *masks: np.ndarray) -> np.ndarray:

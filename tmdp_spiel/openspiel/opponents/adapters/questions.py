@@ -275,8 +275,8 @@ class _Process(_Connection):
     def complaints(self) -> str:
         """What the process wrote to its error stream, as a clause."""
         self._errors.join(timeout=_SECONDS_TO_END)
-        said = b"".join(each for each in self._complaints if each is not None).decode(errors="replace").strip()
-        return f"; its error stream: {said[-_SHOWN:]}" if said else ""
+        text = b"".join(each for each in self._complaints if each is not None).decode(errors="replace").strip()
+        return f"; its error stream: {text[-_SHOWN:]}" if text else ""
 
     def close(self) -> None:
         self._end()

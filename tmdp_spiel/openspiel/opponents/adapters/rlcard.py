@@ -115,16 +115,16 @@ class RLCardAgent:
     def answer(self, state: pyspiel.State) -> tuple[int, dict[int, float] | None]:
         """Its action at a state, and the probabilities of all actions if it gives them."""
         shown = rlcard_state(state, self._kind)
-        action, told = self._agent.eval_step(shown)
+        action, details = self._agent.eval_step(shown)
         name = action if isinstance(action, str) else ACTIONS[int(action)]
         chosen = self._action(name, state)
-        if isinstance(told, dict) and "probs" in told:
+        if isinstance(details, dict) and "probs" in details:
             known = dict.fromkeys(state.legal_actions(), 0.0)
-            for each, probability in told["probs"].items():
+            for each, probability in details["probs"].items():
                 known[self._action(each, state)] += probability
             return chosen, known
         # A DQN gives its values, and plays the best action.
-        return chosen, {chosen: 1.0} if isinstance(told, dict) and "values" in told else None
+        return chosen, {chosen: 1.0} if isinstance(details, dict) and "values" in details else None
 
     def _action(self, name: str, state: pyspiel.State) -> int:
         action = {"call": _CALL, "check": _CALL, "raise": _BET, "fold": _FOLD}.get(name, -1)

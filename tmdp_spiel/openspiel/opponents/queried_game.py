@@ -33,7 +33,7 @@ class _Place:
     answers: dict[int, int]
 
 
-class AskedGame(EnumeratedGame):
+class QueriedGame(EnumeratedGame):
     """As EnumeratedGame, but play() queries the opponents at single states, for learners that learn from answers.
 
     rules: all histories of the game, for the player.
@@ -160,7 +160,7 @@ def refuse_informed_bots(bots: dict[int, BotAdapter]) -> None:
     for player, bot in bots.items():
         if bot.is_informed:
             raise ValueError(
-                f"player {player} ({bot.name}) has inform_action, by which it is told of the moves of an episode: "
+                f"player {player} ({bot.name}) has inform_action, which informs it of the moves of an episode: "
                 "memoryless=True is for bots that answer by the state alone. Remove inform_action if it does nothing, "
                 "or leave out memoryless"
             )

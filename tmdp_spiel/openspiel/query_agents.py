@@ -77,7 +77,7 @@ def network_of(form: SequenceForm, player: int, agent, outputs: str) -> Network 
     return as_network(agent) if is_network(agent) else None
 
 
-def _told_tensors(form) -> str:
+def _described_tensors(form) -> str:
     return (
         f"These are OpenSpiel's {form.tensor_kind.replace('_', ' ')}s; nashbench's observations begin with a one-hot "
         "of the player, two entries more than the game's own tensors"
@@ -101,7 +101,7 @@ def check_width(form, size: int) -> None:
     raise ValueError(message)
 
 
-def ask_in_batches(
+def query_in_batches(
     form: SequenceForm, player: int, function: Callable, outputs: str, with_mask: bool, batch_size: int, progress: bool
 ) -> np.ndarray:
     if not hasattr(form, "tensors"):
@@ -128,7 +128,7 @@ def ask_in_batches(
             except Exception as error:
                 shapes = " and ".join(str(each.shape) for each in inputs)
                 raise ValueError(
-                    f"the agent fails on a batch of tensors of shape {shapes}: {error!r}. {_told_tensors(form)}"
+                    f"the agent fails on a batch of tensors of shape {shapes}: {error!r}. {_described_tensors(form)}"
                 ) from error
             rows = _as_rows(answer, len(states), num_actions)
             tolerances = PROBABILITY_TOLERANCE, COARSE_TOLERANCE
@@ -229,7 +229,7 @@ def _read_rows(rows, first_sequence, action, start, outputs, tolerance, coarse, 
     return largest
 
 
-def ask_states(form: SequenceForm, player: int, policy, max_seconds: float | None, progress: bool) -> np.ndarray:
+def query_states(form: SequenceForm, player: int, policy, max_seconds: float | None, progress: bool) -> np.ndarray:
     tree, game = form.trees[player], game_of(form)
     reader = FixedOpponents(game, 1 - player, {player: policy})
     if hasattr(form, "history"):
@@ -265,7 +265,7 @@ def ask_states(form: SequenceForm, player: int, policy, max_seconds: float | Non
     return table
 
 
-def ask_histories(form: SequenceForm, player: int, policy) -> np.ndarray | None:
+def query_histories(form: SequenceForm, player: int, policy) -> np.ndarray | None:
     """The table of a policy, queried at all histories that it can reach; None if it varies within a state of the form.
 
     Uniform at states that it cannot reach.

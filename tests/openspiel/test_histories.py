@@ -8,8 +8,8 @@ from open_spiel.python.algorithms import best_response, evaluate_bots
 from open_spiel.python.bots import uniform_random
 
 import tmdp_spiel as ts
-from tmdp_spiel.openspiel import infostates
-from tmdp_spiel.openspiel.infostates import InfostateLocator
+from tmdp_spiel.openspiel import build, histories
+from tmdp_spiel.openspiel.histories import InfostateLocator
 
 pytestmark = pytest.mark.filterwarnings("ignore:the .* strings of")
 GOOFSPIEL = "goofspiel(num_cards=4,points_order=descending)"
@@ -41,7 +41,7 @@ def test_goofspiel_is_worth_what_openspiel_says():
 
 
 def test_it_is_said_once(monkeypatch):
-    monkeypatch.setattr(infostates, "_said", set())
+    monkeypatch.setattr(build, "_warned", set())
     with pytest.warns(UserWarning, match="forget what player 0 saw or did before"):
         ts.build_infostate_tree(GOOFSPIEL, 0)
     with warnings.catch_warnings():
@@ -78,7 +78,7 @@ def test_a_state_is_found_from_its_history(goofspiel):
             assert finder.locate(state) == (sequence, number) and mdp.tree.parent[number] == sequence
         action = rng.choice(state.legal_actions())
         if state.current_player() == 0:
-            sequence = infostates.sequence_of(mdp.tree, number, action)
+            sequence = histories.sequence_of(mdp.tree, number, action)
         state.apply_action(action)
 
 
