@@ -76,15 +76,21 @@ def settle_upper(links, bet, path, length, value, totals):
     totals[last] += stake * x + penalty(stake, bet.reaches[UPPER]) * (x - bet.centres[UPPER]) ** 2
 
 
+@kernel
+def _expected(links, bet, state):
+    """What the answer expects at a state by the baseline of the lower side."""
+    expected = 0.0
+    for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
+        expected += bet.answer[j] * bet.lower_baseline[j]
+    return expected
+
+
 @tree_pass
 def answer_estimate(links, bet, path, length, value):
     """X of the answer, with the baseline of the lower side."""
     estimate, weight = 0.0, 1.0
     for k in range(length):
-        state, played = path.states[k], path.sequences[k]
-        expected = 0.0
-        for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
-            expected += bet.answer[j] * bet.lower_baseline[j]
+        played, expected = path.sequences[k], _expected(links, bet, path.states[k])
         ratio = bet.answer[played] / bet.mu[played]
         estimate += weight * (expected - ratio * bet.lower_baseline[played])
         weight *= ratio
@@ -149,9 +155,7 @@ def least_estimate(links, bet, least_return):
     before, weight = np.zeros(len(links.can_end)), np.ones(len(links.can_end))
     least = least_return[ROOT] if links.can_end[ROOT] else np.inf
     for state in range(len(links.parent)):
-        above, expected = links.parent[state], 0.0
-        for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
-            expected += bet.answer[j] * bet.lower_baseline[j]
+        above, expected = links.parent[state], _expected(links, bet, state)
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             ratio = bet.answer[j] / bet.mu[j]
             before[j] = before[above] + weight[above] * (expected - ratio * bet.lower_baseline[j])
@@ -226,12 +230,3 @@ def settle_failed(links, bet, path, length, least_return, most_return, totals):
     for x in (answer_least, answer_most):
         worst = min(worst, stake * x - square * (x - centre) ** 2)
     return worst
-
-
-@numba.njit(cache=True)
-def _expected(links, bet, state):
-    """What the answer expects at a state by the baseline of the lower side."""
-    expected = 0.0
-    for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
-        expected += bet.answer[j] * bet.lower_baseline[j]
-    return expected
