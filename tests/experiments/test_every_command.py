@@ -13,7 +13,6 @@ RUNS = ROOT / "docs" / "runs"
 
 # By command: the flags, {folder} a new one. Where all runs of the defaults ship in an archive, nothing has to be run.
 COMMANDS = {
-    "benchmarks.speed": "--small --output={folder}",
     "stress.run_all": "--parts=use --minutes=0",
     "research.error_rates": "--only=theorem_1,identification,exploit,live,drift,widths --runs=1 --episodes=60 "
     "--rows=kuhn --rows=BettingOnD --rows=alternates "
@@ -30,6 +29,7 @@ COMMANDS = {
 # By command: the tests that start it already.
 STARTED_BY = {
     "benchmarks.agents_table": "experiments/test_agents_table.py",
+    "benchmarks.speed": "experiments/test_commands.py",
     "benchmarks.large_games": "experiments/test_large_games.py",
     "benchmarks.share_of_exact": "experiments/test_share_of_exact.py",
     "examples.play": "experiments/test_commands.py",
