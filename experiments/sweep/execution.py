@@ -18,7 +18,7 @@ from experiments.sweep import run, store
 from experiments.sweep.binary import Stopped
 from experiments.sweep.configuration import Configuration
 from experiments.sweep.result import Result, code
-from tmdp_spiel.evaluation import cluster
+from tmdp_spiel.evaluation import executors
 from tmdp_spiel.openspiel.games import enumeration_of
 
 _NO_WORKERS = (concurrent.futures.BrokenExecutor, concurrent.futures.CancelledError)
@@ -150,6 +150,6 @@ def _start_worker() -> None:
 
 def _connect(scheduler: str):
     try:
-        return cluster.connect(scheduler)
+        return executors.connect(scheduler)
     except (ImportError, OSError) as error:
         raise SweepStopped(str(error)) from None

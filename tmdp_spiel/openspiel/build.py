@@ -18,8 +18,7 @@ from tqdm import auto as tqdm
 from tmdp_spiel.core import validation
 from tmdp_spiel.openspiel.games import GameLike, enumeration_of, game_string, game_title, load_game
 from tmdp_spiel.openspiel.opponents.fixed import FixedOpponents, check_player, state_key
-from tmdp_spiel.trees.infostate_tree import InfostateTree, string_with_actions
-from tmdp_spiel.trees.state_names import StateNames
+from tmdp_spiel.trees.infostate_tree import InfostateTree, StateNames, string_with_actions
 from tmdp_spiel.trees.traversal import ROOT
 from tmdp_spiel.trees.tree_mdp import TreeMDP
 from tmdp_spiel.trees.utility_scale import UtilityScale
