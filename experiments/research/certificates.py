@@ -25,7 +25,7 @@ from tmdp_spiel.algorithms.betting_in_stages import BettingInStages
 from tmdp_spiel.algorithms.betting_on_answers import BettingOnAnswers
 from tmdp_spiel.algorithms.betting_on_histories import BettingOnHistories
 from tmdp_spiel.algorithms.betting_on_values import BettingOnValues
-from tmdp_spiel.bounds.mean_bounds import lower_mean, upper_mean
+from tmdp_spiel.bounds.betting import lower_mean, upper_mean
 from tmdp_spiel.bounds.relaxation import Relaxation
 from tmdp_spiel.bounds.sequence_values import upper_values
 from tmdp_spiel.bounds.threshold import decide_above

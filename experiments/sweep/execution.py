@@ -18,10 +18,9 @@ from experiments.sweep import run, store
 from experiments.sweep.binary import Stopped
 from experiments.sweep.configuration import Configuration
 from experiments.sweep.result import Result, code
-from tmdp_spiel.evaluation import cluster
+from tmdp_spiel.evaluation import executors
 from tmdp_spiel.openspiel.games import enumeration_of
 
-_SECONDS_BETWEEN_UPDATES = 1.0
 _NO_WORKERS = (concurrent.futures.BrokenExecutor, concurrent.futures.CancelledError)
 
 
@@ -38,11 +37,10 @@ def carry_out(
     use_progress: bool = True,
     mix_code: bool = False,
     perform: Callable[[Configuration], Result] = run.perform,
-    start_method: str = "spawn",
 ) -> list[Result]:
     """The results of all configurations, in their order, from the store or else run now and stored.
 
-    perform: from a configuration to its result, in a worker. start_method: of the workers on this machine.
+    perform: from a configuration to its result, in a worker.
     """
     found = results.find_all(configurations)
     done = {result.configuration.key: result for result in found}
@@ -51,39 +49,35 @@ def carry_out(
     _check_continuation(list(done.values()), missing, mix_code)
     games = list(dict.fromkeys(each.game for each in missing))
     missing.sort(key=lambda each: (games.index(each.game), each.seed))
-    progress = Progress(list(done.values()), missing, use_progress)
-    with _saying_how_to_go_on(results, list(wanted.values())), progress:
+    silent = not use_progress or bool(os.environ.get("CI")) or not sys.stderr.isatty()
+    bar = tqdm.tqdm(total=len(wanted), initial=len(done), unit="run", disable=silent, dynamic_ncols=True)
+    with _saying_how_to_go_on(results, list(wanted.values())), bar:
         if scheduler is None:
             _fill_caches(missing)
-        executor = _executor(min(processes, len(missing)), scheduler, start_method)
-        failures = _run_all(missing, done, results, progress, executor, perform) if missing else []
+        executor = _executor(min(processes, len(missing)), scheduler)
+        failures = _run_all(missing, done, results, bar, executor, perform) if missing else []
     if failures:
         reasons = "\n".join(f"{reason} ({number} runs)" for reason, number in collections.Counter(failures).items())
         raise SweepStopped(f"some runs failed; all others are saved in {results.directory}:\n{reasons}")
     return [done[name] for name in wanted]
 
 
-def _run_all(missing, done, results, progress, executor, perform) -> list[str]:
+def _run_all(missing, done, results, bar, executor, perform) -> list[str]:
     """Runs what is missing, adds it to `done` and to the store as it arrives, and returns why some runs failed."""
     failures = []
-    with executor as (pool, workers):
-        progress.workers = workers
+    with executor as pool:
         waiting = {pool.submit(perform, each): each for each in missing}
-        while waiting:
-            finished, _ = concurrent.futures.wait(waiting, _SECONDS_BETWEEN_UPDATES, concurrent.futures.FIRST_COMPLETED)
-            for future in finished:
-                asked = waiting.pop(future)
-                try:
-                    result = done[asked.key] = future.result()
-                except _NO_WORKERS:
-                    raise
-                except Exception as error:
-                    failures.append(f"{asked.title}: {type(error).__name__}: {error}")
-                    progress.failed(asked)
-                else:
-                    results.keep(result)
-                    progress.kept(result)
-            progress.show()
+        for future in concurrent.futures.as_completed(waiting):
+            asked = waiting[future]
+            try:
+                result = done[asked.key] = future.result()
+            except _NO_WORKERS:
+                raise
+            except Exception as error:
+                failures.append(f"{asked.title}: {type(error).__name__}: {error}")
+            else:
+                results.keep(result)
+                bar.update()
     return failures
 
 
@@ -123,16 +117,17 @@ def _saying_how_to_go_on(results: store.Store, configurations: list[Configuratio
 
 
 @contextlib.contextmanager
-def _executor(processes: int, scheduler: str | None, start_method: str):
-    """A concurrent.futures executor and its number of concurrent runs; it ends at once on an exception."""
+def _executor(processes: int, scheduler: str | None):
+    """A concurrent.futures executor; it ends at once on an exception."""
     if scheduler is not None:
         with _connect(scheduler) as client:
-            yield client.get_executor(pure=False), max(1, sum(client.nthreads().values()))
+            yield client.get_executor(pure=False)
         return
-    context = multiprocessing.get_context(start_method)
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["experiments.sweep.run"])
     with concurrent.futures.ProcessPoolExecutor(processes, mp_context=context, initializer=_start_worker) as pool:
         try:
-            yield pool, processes
+            yield pool
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             for child in multiprocessing.active_children():
@@ -155,60 +150,6 @@ def _start_worker() -> None:
 
 def _connect(scheduler: str):
     try:
-        return cluster.connect(scheduler)
+        return executors.connect(scheduler)
     except (ImportError, OSError) as error:
         raise SweepStopped(str(error)) from None
-
-
-class Progress(contextlib.AbstractContextManager):
-    """One bar for the sweep: runs done, running and waiting, and the remaining time.
-
-    The expected time of a run is the mean of the finished runs that differ from it only in the seed; if there is none,
-    the mean of these means.
-    """
-
-    def __init__(self, found: list[Result], missing: list[Configuration], use_progress: bool):
-        self.total, self.done, self.workers = len(found) + len(missing), len(found), 1
-        self._left = collections.Counter(each.kind for each in missing)
-        self._seconds = collections.defaultdict[str, list[float]](list)
-        for result in found:
-            self._seconds[result.configuration.kind].append(result.timing.seconds)
-        silent = not use_progress or bool(os.environ.get("CI")) or not sys.stderr.isatty()
-        layout = "{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} runs{postfix} [{elapsed}]"
-        self._bar = tqdm.tqdm(
-            total=self.total, initial=self.done, bar_format=layout, disable=silent, dynamic_ncols=True
-        )
-        self.show()
-
-    def kept(self, result: Result) -> None:
-        self._left[result.configuration.kind] -= 1
-        self._seconds[result.configuration.kind].append(result.timing.seconds)
-        self.done += 1
-        self._bar.update()
-
-    def failed(self, configuration: Configuration) -> None:
-        self._left[configuration.kind] -= 1
-
-    def show(self) -> None:
-        left = sum(self._left.values())
-        running = min(left, self.workers)
-        self._bar.set_postfix_str(f"{running} running, {left - running} waiting, {self.remaining()} left")
-
-    def remaining(self) -> str:
-        """The expected remaining time, in words."""
-        means = {like: sum(each) / len(each) for like, each in self._seconds.items()}
-        if not means:
-            return "unknown time"
-        typical = sum(means.values()) / len(means)
-        seconds = sum(number * means.get(like, typical) for like, number in self._left.items()) / self.workers
-        return (
-            f"{seconds:.0f} s"
-            if seconds < 100
-            else f"{seconds / 60:.0f} min"
-            if seconds < 6000
-            else f"{seconds / 3600:.1f} h"
-        )
-
-    def __exit__(self, *exception):
-        self._bar.close()
-        return None

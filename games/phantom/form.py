@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import hashlib
-import json
 import pathlib
-import shutil
-import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -23,8 +19,7 @@ from tmdp_spiel.games.phantom.restricted import restricted_phantom
 from tmdp_spiel.games.phantom.rules import MAX_CELLS, PAYOFFS, Rules, rules_of
 from tmdp_spiel.openspiel.exact_games import check_memory
 from tmdp_spiel.trees.infostate_tree import InfostateTree
-from tmdp_spiel.trees.restriction import restrict_tree
-from tmdp_spiel.trees.sequence_form import SequenceForm
+from tmdp_spiel.trees.sequence_form import SequenceForm, restrict_tree
 
 _CACHE_FORMAT = 2  # a new number leaves old files unread
 _WORTH_A_FILE = 1_000_000  # states
@@ -111,34 +106,25 @@ def phantom_form(game: pyspiel.Game) -> PhantomForm | None:
 
 @functools.lru_cache(maxsize=1)
 def _form(rules: Rules) -> PhantomForm:
-    digest = hashlib.sha256(json.dumps([_CACHE_FORMAT, rules.game_string]).encode()).hexdigest()[:20]
-    path = storage.cache_directory() / f"phantom_{digest}"
-    if path.exists():
-        try:
-            return _load(path, rules)
-        except (FileNotFoundError, ValueError) as error:
-            warnings.warn(f"{error}; it is built again", stacklevel=3)
-            shutil.rmtree(path)
+    return storage.cached(
+        storage.cache_path("phantom", _CACHE_FORMAT, rules.game_string),
+        make=lambda: _enumerated(rules),
+        worth_a_file=lambda form: sum(states.num_states for states in form.states) >= _WORTH_A_FILE,
+        save=_save,
+        load=lambda path: _load(path, rules),
+    )
+
+
+def _enumerated(rules: Rules) -> PhantomForm:
     if rules.num_cells == MAX_CELLS:
         check_memory(rules.game_string, _SEQUENCES[rules.abrupt], _BYTES)
-    form = PhantomForm(rules, (enumerate_states(rules, 0), enumerate_states(rules, 1)))
-    if sum(states.num_states for states in form.states) < _WORTH_A_FILE:
-        return form
-    try:
-        _save(path, form)
-    except FileExistsError:  # another process has just saved it
-        pass
-    except OSError as error:
-        warnings.warn(f"the trees of {rules.game_string} could not be written to the cache: {error}", stacklevel=3)
-        return form
-    del form
-    return _load(path, rules)
+    return PhantomForm(rules, (enumerate_states(rules, 0), enumerate_states(rules, 1)))
 
 
 _ARRAYS = tuple(field.name for field in dataclasses.fields(PlayerStates))
 
 
-def _save(path: pathlib.Path, form: PhantomForm) -> None:
+def _save(form: PhantomForm, path: pathlib.Path) -> None:
     contents: dict = {"game": form.rules.game_string}
     for player in (0, 1):
         contents |= {f"{name}_{player}": getattr(form.states[player], name) for name in _ARRAYS}

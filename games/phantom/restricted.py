@@ -11,8 +11,7 @@ import numpy as np
 
 from tmdp_spiel.games.phantom.enumeration import PlayerStates
 from tmdp_spiel.games.phantom.rules import DRAW, PAYOFFS, WIN_0, Rules
-from tmdp_spiel.trees.restriction import Restriction
-from tmdp_spiel.trees.sequence_form import SequenceForm
+from tmdp_spiel.trees.sequence_form import Restriction, SequenceForm
 from tmdp_spiel.trees.traversal import ROOT
 
 MOST_ENDINGS = 60_000_000  # nine bytes each

@@ -12,8 +12,7 @@ from tmdp_spiel.games.rbt.structure import Enumeration
 from tmdp_spiel.games.rbt.tree import enumeration, infostate_tree
 from tmdp_spiel.openspiel.opponents.fixed import answers_as
 from tmdp_spiel.trees.infostate_tree import InfostateTree
-from tmdp_spiel.trees.restriction import restrict_tree
-from tmdp_spiel.trees.sequence_form import SequenceForm
+from tmdp_spiel.trees.sequence_form import SequenceForm, restrict_tree
 
 _PAYOFFS = ((1.0, 0.0, -1.0), (-1.0, 0.0, 1.0))  # of x and of o, where x wins, nobody wins, o wins
 

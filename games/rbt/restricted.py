@@ -7,7 +7,7 @@ import numpy as np
 from tmdp_spiel.games.rbt import passes
 from tmdp_spiel.games.rbt.rules import ILLEGAL
 from tmdp_spiel.games.rbt.structure import Enumeration, Lists, PlayerTree, Ply
-from tmdp_spiel.trees.restriction import Restriction, number_kept
+from tmdp_spiel.trees.sequence_form import Restriction, number_kept
 
 
 def restricted_enumeration(whole: Enumeration, restrictions: tuple[Restriction, Restriction]) -> Enumeration:

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import collections
 import functools
-import hashlib
-import json
 import pathlib
-import shutil
-import warnings
-from collections.abc import Callable, Mapping
-from typing import TypeVar
+from collections.abc import Mapping
 
 import numba
 import numpy as np
@@ -36,8 +31,6 @@ _ONE_ENDING = (passes.Utilities(1.0, 0.0, 0.0), passes.Utilities(0.0, 1.0, 0.0),
 # How episodes end, as in a TreeMDP: sequence j has the outcomes first[j] .. first[j + 1].
 _Outcomes = collections.namedtuple("_Outcomes", ["first", "value", "probability"])
 
-_Kept = TypeVar("_Kept", Enumeration, TreeMDP)
-
 
 def enumeration(game: RBTGame) -> Enumeration:
     """Both trees of an RBT game and the positions; enumerated once, then memory-mapped from the cache."""
@@ -59,10 +52,10 @@ def _enumeration(start: tuple[int, ...], useful_senses: bool, forced_wins: bool)
             raise ValueError(f"{path} holds {enumerated.description}, not {description}; remove it")
         return enumerated
 
-    return _from_cache(
-        _cache_path("enumeration", description),
+    return storage.cached(
+        storage.cache_path("rbt_enumeration", _CACHE_FORMAT, description),
         make=lambda: enumerate_game(start, useful_senses, forced_wins),
-        size=lambda enumerated: sum(tree.num_sequences for tree in enumerated.trees),
+        worth_a_file=lambda enumerated: sum(tree.num_sequences for tree in enumerated.trees) >= _WORTH_A_FILE,
         save=Enumeration.save,
         load=load,
     )
@@ -111,10 +104,10 @@ def build_tree_mdp(
     _check_compiled(game, 1 - player, policy)
     fingerprint = policy.fingerprint(1 - player) if isinstance(policy, CompiledPolicy) else "uniform"
     about = f"{game} {player} {fingerprint}"
-    return _from_cache(
-        _cache_path("mdp", about),
+    return storage.cached(
+        storage.cache_path("rbt_mdp", _CACHE_FORMAT, about),
         make=lambda: _tree_mdp(game, player, policy),
-        size=lambda mdp: mdp.tree.num_sequences,
+        worth_a_file=lambda mdp: mdp.tree.num_sequences >= _WORTH_A_FILE,
         save=lambda mdp, path: mdp.save(path, about),
         load=lambda path: TreeMDP.load(path, RBTNames(enumeration(game).trees[player], player, game.start), about),
     )
@@ -222,39 +215,3 @@ def _check_compiled(game: RBTGame, player: int, policy: policy_lib.Policy) -> No
             "pass the included equilibrium, OpenSpiel's UniformRandomPolicy, or one probability per sequence "
             "(tmdp_spiel.games.rbt.tree.array_policy)"
         )
-
-
-def _cache_path(kind: str, content: str) -> pathlib.Path:
-    digest = hashlib.sha256(json.dumps([_CACHE_FORMAT, content]).encode()).hexdigest()[:20]
-    return storage.cache_directory() / f"rbt_{kind}_{digest}"
-
-
-def _from_cache(
-    path: pathlib.Path,
-    *,
-    make: Callable[[], _Kept],
-    size: Callable[[_Kept], int],
-    save: Callable[[_Kept, pathlib.Path], None],
-    load: Callable[[pathlib.Path], _Kept],
-) -> _Kept:
-    """Opens the saved object at `path`; it is built and saved first if it is missing, and not saved if it is small.
-
-    If it cannot be opened, it is built again.
-    """
-    if path.exists():
-        try:
-            return load(path)
-        except (FileNotFoundError, ValueError) as error:
-            warnings.warn(f"{error}; it is built again", stacklevel=2)
-            shutil.rmtree(path)
-    if not path.exists():
-        made = make()
-        if size(made) < _WORTH_A_FILE:
-            return made
-        try:
-            save(made, path)
-        except OSError:  # another process may just have saved it
-            if not path.exists():
-                raise
-        del made
-    return load(path)

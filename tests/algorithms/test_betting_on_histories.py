@@ -194,7 +194,7 @@ def test_invalid_calls():
     with pytest.raises(ValueError, match="not an episode"):
         learner.learn_actions([0, 1, 7, 0])
     with pytest.raises(TypeError, match="learn_actions"):
-        learner.learn(0, 0.5)
+        learner.learn(1, 0.5)
     game = ts.load_game("leduc_poker")
     with pytest.raises(GameTooLargeError, match="max_nodes = 100"):
         build_history_tree(game, build_infostate_tree(game, 0), max_nodes=100)

@@ -5,7 +5,7 @@ import pytest
 
 import tmdp_spiel as ts
 from reference import differences
-from tmdp_spiel.bounds import failed_episodes, policy_values
+from tmdp_spiel.bounds import policy_values
 from tmdp_spiel.trees import traversal
 from tmdp_spiel.trees.random_tree import random_tree_mdp
 
@@ -27,7 +27,7 @@ def settled(tree, bet, ended_on: int, value: float | None) -> tuple[np.ndarray, 
     path, totals, ranges = traversal.new_path(tree.horizon), np.zeros(tree.sequence_end), tree.return_range
     length = traversal.trace_back(tree.links, ended_on, path)
     if value is None:
-        lower = failed_episodes.settle_failed(tree.links, bet, path, length, *ranges, totals)
+        lower = policy_values.settle_failed(tree.links, bet, path, length, *ranges, totals)
     else:
         policy_values.settle_upper(tree.links, bet, path, length, value, totals)
         lower = policy_values.settle_lower(tree.links, bet, path, length, value)

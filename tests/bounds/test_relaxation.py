@@ -5,8 +5,8 @@ import pytest
 
 import tmdp_spiel as ts
 from reference import differences, relaxation as listing
-from tmdp_spiel.bounds import mean_bounds
-from tmdp_spiel.bounds.mean_bounds import lower_mean, upper_mean
+from tmdp_spiel.bounds import betting
+from tmdp_spiel.bounds.betting import lower_mean, upper_mean
 from tmdp_spiel.bounds.relaxation import Relaxation, shrunken_values
 from tmdp_spiel.trees.random_tree import random_tree_mdp
 
@@ -120,9 +120,9 @@ def test_stakes_are_settled_before_the_numbers_that_they_are_for():
     values = rng.random(400)
     later = values.copy()
     later[300:] = 1_000.0 * rng.random(100)
-    stakes = mean_bounds._stakes(values, 400, 0.05)
-    np.testing.assert_array_equal(mean_bounds._stakes(later, 400, 0.05)[:301], stakes[:301])
-    np.testing.assert_array_equal(mean_bounds._stakes(values[:20], 400, 0.05), stakes[:20])
+    stakes = betting._stakes(values, 400, 0.05)
+    np.testing.assert_array_equal(betting._stakes(later, 400, 0.05)[:301], stakes[:301])
+    np.testing.assert_array_equal(betting._stakes(values[:20], 400, 0.05), stakes[:20])
     assert np.all(stakes[16:] > 0)
     with pytest.raises(ValueError, match="400 values, and 399 were planned"):
         lower_mean(values, least=0.0, delta=0.05, planned=399)

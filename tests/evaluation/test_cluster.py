@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from tmdp_spiel.evaluation import cluster
+from tmdp_spiel.evaluation import executors
 
 distributed = pytest.importorskip("distributed")
 
@@ -29,18 +29,18 @@ distributed = pytest.importorskip("distributed")
     ],
 )
 def test_which_addresses_are_protected(address, protected):
-    assert cluster.is_protected(address) == protected
+    assert executors.is_protected(address) == protected
 
 
 def test_an_unprotected_scheduler_elsewhere_is_warned_of(monkeypatch):
     monkeypatch.setattr(distributed, "Client", lambda *given, **options: "client")
-    with pytest.warns(cluster.UnprotectedSchedulerWarning, match="tcp://elsewhere:8786 is on another machine"):
-        assert cluster.connect("tcp://elsewhere:8786") == "client"
+    with pytest.warns(executors.UnprotectedSchedulerWarning, match="tcp://elsewhere:8786 is on another machine"):
+        assert executors.connect("tcp://elsewhere:8786") == "client"
 
 
 def test_one_on_this_machine_is_not(monkeypatch, recwarn):
     monkeypatch.setattr(distributed, "Client", lambda *given, **options: "client")
-    assert cluster.connect("tcp://127.0.0.1:8786") == "client" and not list(recwarn)
+    assert executors.connect("tcp://127.0.0.1:8786") == "client" and not list(recwarn)
 
 
 def free_port() -> int:
@@ -72,9 +72,9 @@ def certificates(tmp_path) -> dict[str, str]:
 
 
 ASK = (
-    "import sys; from tmdp_spiel.evaluation import cluster; "
-    "cluster.SECONDS_TO_CONNECT = float(sys.argv[2]); "
-    "print(cluster.connect(sys.argv[1]).scheduler_info()['type'])"
+    "import sys; from tmdp_spiel.evaluation import executors; "
+    "executors.SECONDS_TO_CONNECT = float(sys.argv[2]); "
+    "print(executors.connect(sys.argv[1]).scheduler_info()['type'])"
 )
 
 

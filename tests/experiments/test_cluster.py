@@ -10,7 +10,7 @@ import pytest
 
 from experiments.sweep import execution, run, store
 from experiments.sweep.configuration import configuration
-from tmdp_spiel.evaluation import cluster
+from tmdp_spiel.evaluation import executors
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -70,7 +70,7 @@ def test_a_worker_dies_and_all_results_arrive_and_equal_the_local_ones(tmp_path,
 
 
 def test_a_scheduler_that_does_not_answer_is_named(tmp_path, address, monkeypatch):
-    monkeypatch.setattr(cluster, "SECONDS_TO_CONNECT", 0.5)
+    monkeypatch.setattr(executors, "SECONDS_TO_CONNECT", 0.5)
     asked = configuration("learning", "leduc", 0, "UCT", {}, 0, 10, iterations=5)
     with pytest.raises(execution.SweepStopped, match=f"no Dask scheduler answers at {address}"):
         execution.carry_out([asked], store.Store(tmp_path), scheduler=address)

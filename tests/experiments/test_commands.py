@@ -27,9 +27,11 @@ def test_play_asks_for_moves_until_the_game_is_over():
 
 
 @pytest.mark.slow
-def test_episode_costs_of_every_learner(tmp_path):
-    done = command("benchmarks.speed", "--only=episodes", "--small", f"--output={tmp_path}")
+def test_all_parts_of_speed(tmp_path):
+    done = command("benchmarks.speed", "--small", f"--output={tmp_path}")
     assert done.returncode == 0, done.stderr
+    for said in ("pyspiel.TabularBestResponse", "one CFR+ iteration", "BettingUCRL", "episodes a second one by one"):
+        assert said in done.stdout, said
     assert "kuhn, player x, 6 states" in done.stdout and done.stdout.count(" GiB |") == 15
     assert "| one plain pass over the tree |" in done.stdout and "| PSRL, lazy |" in done.stdout
     assert (tmp_path / "episode_cost.png").stat().st_size > 10_000

@@ -13,14 +13,12 @@ RUNS = ROOT / "docs" / "runs"
 
 # By command: the flags, {folder} a new one. Where all runs of the defaults ship in an archive, nothing has to be run.
 COMMANDS = {
-    "benchmarks.speed": "--small --output={folder}",
     "stress.run_all": "--parts=use --minutes=0",
     "research.error_rates": "--only=theorem_1,identification,exploit,live,drift,widths --runs=1 --episodes=60 "
     "--rows=kuhn --rows=BettingOnD --rows=alternates "
     "'--rows=one process, enumerated tree, class, one call'",
     "benchmarks.ablation": "'--problems=kuhn x' --variants=default --runs=1 --results={folder}/runs",
     "examples.identify": "--epsilon=0.5",
-    "examples.neural_opponent": "--episodes=8 --width=4",
     "benchmarks.responders": "--problems=connect_four --runs=1 --episodes=5 --seconds=0.01 --measured=2 "
     "--output={folder}",
     "benchmarks.exact_learning": "--games=liars_dice(numdice=1,dice_sides=3) --opponents=uniform --episodes=100 "
@@ -30,6 +28,7 @@ COMMANDS = {
 # By command: the tests that start it already.
 STARTED_BY = {
     "benchmarks.agents_table": "experiments/test_agents_table.py",
+    "benchmarks.speed": "experiments/test_commands.py",
     "benchmarks.large_games": "experiments/test_large_games.py",
     "benchmarks.share_of_exact": "experiments/test_share_of_exact.py",
     "examples.play": "experiments/test_commands.py",

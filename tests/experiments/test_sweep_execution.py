@@ -4,7 +4,6 @@ import pytest
 
 from experiments.sweep import execution, run, store
 from experiments.sweep.configuration import configuration
-from experiments.sweep.result import Environment, Learning, Result
 
 
 def asked(seed, algorithm="UCT"):
@@ -30,19 +29,3 @@ def test_a_run_that_fails_is_named_and_the_others_are_kept(tmp_path):
     ):
         execution.carry_out([asked(0, "LUCB"), asked(0), asked(0)], results)
     assert results.find(asked(0)).outcome.episode[-1] == 50
-
-
-def test_the_time_left_is_that_of_runs_of_the_same_kind():
-    def took(seconds, algorithm, seed):
-        return Result.of(asked(seed, algorithm), Environment("", 0.0, ""), Learning([], [], []), seconds)
-
-    shown = execution.Progress([took(10.0, "UCT", 0), took(50.0, "MVP", 0)], [asked(seed) for seed in (1, 2)], False)
-    assert shown.remaining() == "20 s"
-    shown.kept(took(40.0, "UCT", 1))
-    assert (shown.done, shown.total, shown.remaining()) == (3, 4, "25 s")
-    shown = execution.Progress(
-        [took(90.0, "UCT", 0), took(110.0, "MVP", 0)], [asked(seed, "OPF") for seed in range(60)], False
-    )
-    shown.workers = 2
-    assert shown.remaining() == "50 min", "a kind not seen yet takes as long as the others on average"
-    assert execution.Progress([], [asked(0)], False).remaining() == "unknown time"

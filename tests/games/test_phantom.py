@@ -18,8 +18,7 @@ from tmdp_spiel.openspiel import policy_tables
 from tmdp_spiel.openspiel.build import CannotEnumerateError
 from tmdp_spiel.openspiel.exact_games import exact_exploitability, shipped_file, solve
 from tmdp_spiel.openspiel.policy_tables import TablePolicy, policy_table
-from tmdp_spiel.planning.cfr import CFRSolver
-from tmdp_spiel.planning.pruned_cfr import PrunedCFRSolver
+from tmdp_spiel.planning.cfr import CFRSolver, PrunedCFRSolver
 from tmdp_spiel.trees import sequence_form
 
 SMALL = [

@@ -9,6 +9,7 @@ from open_spiel.python import policy as policy_lib
 from open_spiel.python.algorithms import exploitability as exploitability_lib
 
 import tmdp_spiel as ts
+from reference.policy_tables import as_policy, random_tables
 from tmdp_spiel.games.public_action import exact_game
 from tmdp_spiel.games.public_action.bidding_equilibrium import solve_matrix_game
 from tmdp_spiel.openspiel import build, games
@@ -40,27 +41,6 @@ MEDIUM = [
 def by_histories(monkeypatch):
     """Trees are built through the game's histories, whatever the game brings."""
     monkeypatch.setattr(games, "_registered", {})
-
-
-def random_tables(form, seed):
-    rng = np.random.default_rng(seed)
-    tables = []
-    for tree in form.trees:
-        weights = rng.random(tree.num_sequences) * (rng.random(tree.num_sequences) > 0.3)
-        weights[tree.first_sequence[:-1] - 1] += 0.01
-        totals = np.add.reduceat(weights, tree.first_sequence[:-1] - 1)
-        tables.append(np.append(1.0, weights / np.repeat(totals, np.diff(tree.first_sequence))))
-    return tables
-
-
-def tabular(game, form, tables):
-    policy = policy_lib.TabularPolicy(game)
-    for tree, table in zip(form.trees, tables):
-        for state in range(tree.num_states):
-            row = policy.policy_for_key(tree.state_string(state))
-            row[:] = 0
-            row[tree.legal_actions(state)] = table[tree.first_sequence[state] : tree.first_sequence[state + 1]]
-    return policy
 
 
 def sequence_map(own, other):
@@ -95,8 +75,8 @@ def test_trees_are_node_for_node_those_of_the_histories(string, by_histories):
 @pytest.mark.parametrize("string", SMALL)
 def test_exploitability_is_that_of_openspiel(string):
     game, form = ts.load_game(string), exact_game(string)
-    tables = random_tables(form, 1)
-    expected = exploitability_lib.nash_conv(game, tabular(game, form, tables), return_only_nash_conv=False)
+    tables = random_tables(form, np.random.default_rng(1))
+    expected = exploitability_lib.nash_conv(game, as_policy(game, form, tables), return_only_nash_conv=False)
     found = sequence_form.exploitability(form, tables)
     assert found.gains == pytest.approx(expected.player_improvements, abs=1e-9)
     assert sum(found.values) == pytest.approx(0, abs=1e-12)
@@ -106,9 +86,9 @@ def test_exploitability_is_that_of_openspiel(string):
 @pytest.mark.parametrize("player", [0, 1])
 def test_tree_mdps_have_the_chances_of_the_histories(string, player, by_histories):
     game, form = ts.load_game(string), exact_game(string)
-    tables = random_tables(form, 2)
+    tables = random_tables(form, np.random.default_rng(2))
     found = sequence_form.tree_mdp(form, player, tables[1 - player])
-    expected = ts.build_tree(game, player, tabular(game, form, tables))
+    expected = ts.build_tree(game, player, as_policy(game, form, tables))
     places = sequence_map(found.tree, expected.tree)
     for state in range(expected.tree.num_states):
         here = found.tree.state_index(expected.tree.state_string(state))
@@ -221,7 +201,7 @@ def test_cfr_plus_is_openspiels(string):
 @pytest.mark.parametrize("string", [string for string in SMALL if string.startswith("oshi_zumo")])
 def test_backward_induction_gives_an_equilibrium_of_oshi_zumo(string):
     game, form = ts.load_game(string), exact_game(string)
-    policy = tabular(game, form, form.exact_equilibrium())
+    policy = as_policy(game, form, form.exact_equilibrium())
     assert exploitability_lib.nash_conv(game, policy) == pytest.approx(0, abs=1e-9)
 
 

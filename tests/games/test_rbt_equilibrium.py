@@ -17,8 +17,7 @@ from reference import commands
 from tmdp_spiel.games.rbt import policy_file, solving, tree as rbt_tree
 from tmdp_spiel.games.rbt.policy import SupportPolicy
 from tmdp_spiel.openspiel.exact_games import exact_exploitability, exact_form
-from tmdp_spiel.planning.cfr import CFRSolver
-from tmdp_spiel.planning.pruned_cfr import PrunedCFRSolver
+from tmdp_spiel.planning.cfr import CFRSolver, PrunedCFRSolver
 
 pytestmark = pytest.mark.rbt
 

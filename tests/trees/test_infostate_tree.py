@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 import tmdp_spiel as ts
+from tmdp_spiel.core import storage
 
 # One first state with two actions; the first action leads to a second state or ends, the second only ends.
 ARRAYS = dict(
@@ -119,6 +120,15 @@ def test_saved_and_opened_again(tmp_path, kuhn):
     for name in ts.InfostateTree._FACTS:
         assert getattr(opened, name) == getattr(kuhn, name)
     assert [opened.state_string(state) for state in range(6)] == [kuhn.state_string(state) for state in range(6)]
+
+
+def test_a_tree_that_an_earlier_version_saved_is_refused(tmp_path, kuhn):
+    contents = kuhn._contents()
+    contents["tree"] = {**contents["tree"], "root_can_end": False}
+    del contents["tree"]["version"]
+    storage.save_directory(tmp_path / "old", contents)
+    with pytest.raises(ValueError, match="version 0.2.0 or an earlier one saved it with other numbers of sequences"):
+        ts.InfostateTree.load(tmp_path / "old")
 
 
 def test_number_of_policies_beyond_floats_is_infinite():

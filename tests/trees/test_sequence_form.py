@@ -3,10 +3,10 @@
 import numpy as np
 import pyspiel
 import pytest
-from open_spiel.python import policy as policy_lib
 from open_spiel.python.algorithms import exploitability as exploitability_lib
 
 import tmdp_spiel as ts
+from reference.policy_tables import as_policy, random_tables
 from tmdp_spiel.openspiel.histories import enumerated_form
 from tmdp_spiel.planning.cfr import VARIANTS, CFRSolver
 from tmdp_spiel.planning.mixture import mixed_reach
@@ -27,28 +27,6 @@ def case(request):
     if request.param not in forms:
         forms[request.param] = enumerated_form(game)
     return game, forms[request.param]
-
-
-def random_tables(form, rng, zeros=0.3):
-    """A policy table per player, with some probabilities zero."""
-    tables = []
-    for tree in form.trees:
-        weights = rng.random(tree.num_sequences) * (rng.random(tree.num_sequences) > zeros)
-        weights[tree.first_sequence[:-1] - 1] += 0.01
-        totals = np.add.reduceat(weights, tree.first_sequence[:-1] - 1)
-        tables.append(np.append(1.0, weights / np.repeat(totals, np.diff(tree.first_sequence))))
-    return tables
-
-
-def as_policy(game, form, tables):
-    """The tables as an OpenSpiel policy."""
-    policy = policy_lib.TabularPolicy(game)
-    for tree, table in zip(form.trees, tables):
-        for state in range(tree.num_states):
-            row = policy.policy_for_key(tree.state_string(state))
-            row[:] = 0
-            row[tree.legal_actions(state)] = table[tree.first_sequence[state] : tree.first_sequence[state + 1]]
-    return policy
 
 
 def test_values_and_exploitability_are_those_of_openspiel(case):

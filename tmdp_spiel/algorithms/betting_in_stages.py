@@ -18,8 +18,7 @@ import numpy as np
 
 from tmdp_spiel.algorithms.betting_on_answers import TINY, look_ahead, part_of_strand
 from tmdp_spiel.algorithms.betting_on_histories import PRECISION, model_of
-from tmdp_spiel.algorithms.exploration import mix, mixture
-from tmdp_spiel.algorithms.learner import Learner
+from tmdp_spiel.algorithms.exploration import IntervalLearner, mix, mixture
 from tmdp_spiel.bounds.answer_values import (
     asking_order,
     every_history_apart,
@@ -56,21 +55,20 @@ UPPER_STAKES, LOWER_STAKES, LOWER_TOTAL = range(3)
 _Outlook = collections.namedtuple("_Outlook", ["shares", "base", "answer", "reach", "spread", "gaps", "moments"])
 
 
-class BettingInStages(Learner):
-    """Bounds the value of the best response from both sides at all times; never stops by itself.
+class BettingInStages(IntervalLearner):
+    """Bounds the value of the best response from both sides at all times.
 
     The upper bound changes when a stage ends, and a few times within it. It learns from the actions of all players:
     call learn_actions() instead of learn().
 
     rules: all histories of the game, for the player.
-    planned: the number of episodes after which the bounds should be narrowest; None if it is not known.
-    delta: of both bounds together, divided equally.
     """
 
+    learns_from = "whole histories: call learn_actions(actions)"
+
     def __init__(self, rules: HistoryTree, *, planned: int | None = None, delta: float = 0.05, seed: int = 0):
-        super().__init__(rules.tree, seed)
-        self.rules, self.delta = rules, validation.probability("delta", delta)
-        self.planned = None if planned is None else validation.whole_number("planned", planned)
+        super().__init__(rules.tree, planned, delta, seed)
+        self.rules = rules
         self._expected = 0.0
         self._apart = every_history_apart(rules)
         self.order, sequences = asking_order(self._apart), rules.tree.sequence_end
@@ -188,23 +186,22 @@ class BettingInStages(Learner):
         self._penalty = float(penalty(self._lower_stake, reach))
 
     def upper_bound(self, delta: float | None = None) -> float:
-        """An upper bound on all policies: with probability 1 - delta at all times; by default half of delta."""
-        needed = -math.log(self.delta / 2 if delta is None else validation.probability("delta", delta))
-        stakes, found = self._numbers[UPPER_STAKES], 1.0
-        if stakes > 0.0:
-            of_stages = needed - math.log(_SHARE_OF_STAGES)
-            found = min((largest_total(self.tree.links, self._totals) + of_stages) / stakes, found)
+        """As for every IntervalLearner; the least of the bounds of all stages and of those within stages."""
+        needed = self._needed(delta)
+        found = super().upper_bound(_SHARE_OF_STAGES * math.exp(-needed))
         within = self._within[self._within[:, 1] > 0.0]
         if len(within):
             of_each = needed - math.log((1.0 - _SHARE_OF_STAGES) / len(self._within))
             found = min(((within[:, 0] + of_each) / within[:, 1]).min(), found)
         return float(found)
 
-    def lower_bound(self, delta: float | None = None) -> float:
-        """A lower bound on the value of recommend(), with probability 1 - delta at all times; see upper_bound."""
-        needed = -math.log(self.delta / 2 if delta is None else validation.probability("delta", delta))
-        stakes = self._numbers[LOWER_STAKES]
-        return float(max((self._numbers[LOWER_TOTAL] - needed) / stakes, 0.0)) if stakes > 0.0 else 0.0
+    @property
+    def _upper_bracket(self) -> tuple[np.ndarray, float]:
+        return self._totals, self._numbers[UPPER_STAKES]
+
+    @property
+    def _lower_bracket(self) -> tuple[float, float]:
+        return self._numbers[LOWER_TOTAL], self._numbers[LOWER_STAKES]
 
     def foreseen_upper_bound(self, delta: float, factor: float) -> float:
         """An estimate of upper_bound(delta) after `factor` times the episodes, if they go as the model says."""
@@ -234,16 +231,6 @@ class BettingInStages(Learner):
         settle_answers(histories, self.order, asked, outlook.shares, outlook.base, anything, stake, 1.0, totals)
         self._foreseen[size] = found = float(largest_total(self.tree.links, totals)), stake
         return found
-
-    @property
-    def status(self) -> str:
-        return f"the best response is worth {self.lower_bound():.3f} to {self.upper_bound():.3f} on the [0, 1] scale"
-
-    def _update(self, ended_on, value):
-        raise TypeError("BettingInStages learns from whole histories: call learn_actions(actions)")
-
-    def _play(self, mdp, values, rng, episodes):
-        raise TypeError("BettingInStages learns from whole histories, which a TreeMDP does not have")
 
 
 @numba.njit(cache=True)

@@ -13,11 +13,8 @@ import math
 import numba
 import numpy as np
 
-from tmdp_spiel.algorithms.exploration import mixture
-from tmdp_spiel.algorithms.learner import Learner
+from tmdp_spiel.algorithms.exploration import IntervalLearner, mixture
 from tmdp_spiel.bounds.answer_values import asking_order, largest_reach, settle_answers
-from tmdp_spiel.bounds.policy_values import largest_total
-from tmdp_spiel.core import validation
 from tmdp_spiel.core.jit import kernel
 from tmdp_spiel.trees.history_tree import CHANCE, END, OTHER, HistoryTree
 from tmdp_spiel.trees.traversal import ROOT
@@ -36,22 +33,21 @@ STAKES, LOWER_TOTAL, STRANDS = range(3)
 TINY = 1e-12
 
 
-class BettingOnAnswers(Learner):
-    """Bounds the value of the best response from both sides after every stage of questions; never stops by itself.
+class BettingOnAnswers(IntervalLearner):
+    """Bounds the value of the best response from both sides after every stage of questions.
 
     `episodes` counts answers. questions() returns how often each state of the others must still be asked in this stage.
     learn_answers() takes the answers, in any order. As for every learner, plan() and recommend() return plans of the
     player.
 
-    rules: all histories of the game, for the player.
-    planned: the number of answers after which the bounds should be narrowest; None if unknown.
-    delta: of both bounds together, divided equally.
+    rules: all histories of the game, for the player. planned: a number of answers.
     """
 
+    learns_from = "answers: call learn_answers(counts)"
+
     def __init__(self, rules: HistoryTree, *, planned: int | None = None, delta: float = 0.05, seed: int = 0):
-        super().__init__(rules.tree, seed)
-        self.rules, self.delta = rules, validation.probability("delta", delta)
-        self.planned = None if planned is None else validation.whole_number("planned", planned)
+        super().__init__(rules.tree, planned, delta, seed)
+        self.rules = rules
         self.order = asking_order(rules)
         first, sequences = rules.histories.first_answer, rules.tree.sequence_end
         if len(first) == 1:
@@ -138,29 +134,13 @@ class BettingOnAnswers(Learner):
         """The mixture of the answers so far, weighted by their stakes. The lower bound holds for it."""
         return mixture(self.tree.links, self._mixture, 0.0, self._plan)
 
-    def upper_bound(self, delta: float | None = None) -> float:
-        """An upper bound on all policies: with probability 1 - delta after all stages; by default half of delta."""
-        needed = -math.log(self.delta / 2 if delta is None else validation.probability("delta", delta))
-        stakes = self._numbers[STAKES]
-        if stakes <= 0.0:
-            return 1.0
-        return float(min((largest_total(self.tree.links, self._totals) + needed) / stakes, 1.0))
+    @property
+    def _upper_bracket(self) -> tuple[np.ndarray, float]:
+        return self._totals, self._numbers[STAKES]
 
-    def lower_bound(self, delta: float | None = None) -> float:
-        """A lower bound on the value of recommend(), with probability 1 - delta after all stages; see upper_bound."""
-        needed = -math.log(self.delta / 2 if delta is None else validation.probability("delta", delta))
-        stakes = self._numbers[STAKES]
-        return float(max((self._numbers[LOWER_TOTAL] - needed) / stakes, 0.0)) if stakes > 0.0 else 0.0
-
-    def foreseen_upper_bound(self, delta: float, factor: float) -> float:
-        """An estimate of upper_bound(delta) after `factor` times the answers, if these are like those so far."""
-        return self.upper_bound(validation.probability("delta", delta) ** (1.0 / factor))
-
-    def _update(self, ended_on, value):
-        raise TypeError("BettingOnAnswers learns from answers: call learn_answers(counts)")
-
-    def _play(self, mdp, values, rng, episodes):
-        raise TypeError("BettingOnAnswers learns from answers, which a TreeMDP does not have")
+    @property
+    def _lower_bracket(self) -> tuple[float, float]:
+        return self._numbers[LOWER_TOTAL], self._numbers[STAKES]
 
 
 @numba.njit(cache=True)

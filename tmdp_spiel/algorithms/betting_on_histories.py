@@ -38,6 +38,7 @@ from tmdp_spiel.algorithms.exploration import (
     EPISODES,
     LAST_LOOK,
     PRIOR_VISITS,
+    IntervalLearner,
     Outlook,
     add_answer,
     answer_at,
@@ -48,7 +49,6 @@ from tmdp_spiel.algorithms.exploration import (
 )
 from tmdp_spiel.bounds.history_values import largest_after, largest_estimate, least_estimate, settle
 from tmdp_spiel.bounds.policy_values import LOWER, UPPER, ValueBet
-from tmdp_spiel.core import validation
 from tmdp_spiel.core.jit import kernel
 from tmdp_spiel.trees.history_tree import CHANCE, END, OTHER, OWN, HistoryTree
 from tmdp_spiel.trees.traversal import ROOT
@@ -79,11 +79,11 @@ class BettingOnHistories(BettingOnValues):
     rules: all histories of the game, for the player.
     """
 
+    learns_from = "whole histories: call learn_actions(actions)"
+
     def __init__(self, rules: HistoryTree, *, planned: int | None = None, delta: float = 0.05, seed: int = 0):
-        super(BettingOnValues, self).__init__(rules.tree, seed)
+        IntervalLearner.__init__(self, rules.tree, planned, delta, seed)
         self.rules, tree = rules, rules.tree
-        self.delta = validation.probability("delta", delta)
-        self.planned = None if planned is None else validation.whole_number("planned", planned)
         cover, width = max_cover(tree.links)
         no_baseline = np.empty(0)
         bet = ValueBet(
@@ -109,11 +109,7 @@ class BettingOnHistories(BettingOnValues):
         observe(self.tree.links, self.rules.histories, self._memory, len(nodes))
         self.episodes += 1
 
-    def _update(self, ended_on, value):
-        raise TypeError("BettingOnHistories learns from whole histories: call learn_actions(actions)")
-
-    def _play(self, mdp, values, rng, episodes):
-        raise TypeError("BettingOnHistories learns from whole histories, which a TreeMDP does not have")
+    _update, _play = IntervalLearner._update, IntervalLearner._play
 
 
 @numba.njit(cache=True)

@@ -25,6 +25,7 @@ from tmdp_spiel.algorithms.exploration import (
     EPISODES,
     LAST_LOOK,
     BettingLearner,
+    IntervalLearner,
     add_answer,
     count,
     follow_mixed,
@@ -40,7 +41,6 @@ from tmdp_spiel.algorithms.exploration import (
     second_moments,
     state_visits,
 )
-from tmdp_spiel.bounds.failed_episodes import settle_failed
 from tmdp_spiel.bounds.policy_values import (
     LOWER,
     UPPER,
@@ -48,10 +48,10 @@ from tmdp_spiel.bounds.policy_values import (
     largest_estimate,
     largest_total,
     least_estimate,
+    settle_failed,
     settle_lower,
     settle_upper,
 )
-from tmdp_spiel.core import validation
 from tmdp_spiel.trees import traversal
 from tmdp_spiel.trees.infostate_tree import InfostateTree
 from tmdp_spiel.trees.traversal import ROOT
@@ -76,7 +76,7 @@ UPPER_STAKES, LOWER_STAKES, LOWER_TOTAL, ANSWER_WEIGHT, FULL_STAKE = 0, 1, 2, 5,
 ValueMemory = collections.namedtuple("ValueMemory", ["bet", "totals", "seen", "needed", "planned"])
 
 
-class BettingOnValues(BettingLearner):
+class BettingOnValues(IntervalLearner, BettingLearner):
     """Bounds the value of the best response from both sides at all times; never stops by itself.
 
     With probability at least 1 - delta, lower_bound() and upper_bound() hold together after every episode, on the [0,
@@ -88,9 +88,7 @@ class BettingOnValues(BettingLearner):
     """
 
     def __init__(self, tree: InfostateTree, *, planned: int | None = None, delta: float = 0.05, seed: int = 0):
-        super().__init__(tree, seed)
-        self.delta = validation.probability("delta", delta)
-        self.planned = None if planned is None else validation.whole_number("planned", planned)
+        super().__init__(tree, planned, delta, seed)
         cover, width = max_cover(tree.links)
         sequences = tree.sequence_end
         answer, upper, lower = np.ones(sequences), np.zeros(sequences), np.zeros(sequences)
@@ -113,36 +111,13 @@ class BettingOnValues(BettingLearner):
         weight = memory.bet.stakes[LOWER] * (memory.seen.progress[EPISODES] - memory.seen.progress[LAST_LOOK])
         return mixture(self.tree.links, memory.seen.answers, weight, memory.bet.answer)
 
-    def upper_bound(self, delta: float | None = None) -> float:
-        """An upper bound on the value of every policy, with probability 1 - delta at all times.
-
-        delta: half of the learner's delta if not given. The stakes are chosen for that.
-        """
-        needed = self._memory.needed if delta is None else -math.log(validation.probability("delta", delta))
-        stakes = self._memory.seen.numbers[UPPER_STAKES]
-        if stakes <= 0.0:
-            return 1.0
-        return float(min((largest_total(self.tree.links, self._memory.totals) + needed) / stakes, 1.0))
-
-    def foreseen_upper_bound(self, delta: float, factor: float) -> float:
-        """An estimate of upper_bound(delta) after `factor` times the episodes, if these are like those so far.
-
-        Later stakes are better, so the estimate tends to be too large.
-        """
-        needed = -math.log(validation.probability("delta", delta)) / validation.positive("factor", factor)
-        return self.upper_bound(math.exp(-needed))
-
-    def lower_bound(self, delta: float | None = None) -> float:
-        """A lower bound on the value of recommend(), with probability 1 - delta at all times; see upper_bound."""
-        needed = self._memory.needed if delta is None else -math.log(validation.probability("delta", delta))
-        numbers = self._memory.seen.numbers
-        if numbers[LOWER_STAKES] <= 0.0:
-            return 0.0
-        return float(max((numbers[LOWER_TOTAL] - needed) / numbers[LOWER_STAKES], 0.0))
+    @property
+    def _upper_bracket(self) -> tuple[np.ndarray, float]:
+        return self._memory.totals, self._memory.seen.numbers[UPPER_STAKES]
 
     @property
-    def status(self) -> str:
-        return f"the best response is worth {self.lower_bound():.3f} to {self.upper_bound():.3f} on the [0, 1] scale"
+    def _lower_bracket(self) -> tuple[float, float]:
+        return self._memory.seen.numbers[LOWER_TOTAL], self._memory.seen.numbers[LOWER_STAKES]
 
     def _update(self, ended_on, value):
         value = self._return_within_rules(ended_on, value)

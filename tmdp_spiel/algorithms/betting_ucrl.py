@@ -257,7 +257,7 @@ def _bound(links, memory, sequence, above, precision):
 
 @tree_pass
 def _bound_all(links, memory):
-    """The bounds of all sequences and the root from the leaves up; memory.upper must be 1 everywhere before."""
+    """The bounds of all sequences from the leaves up; memory.upper must be 1 everywhere before."""
     for state in range(len(links.parent) - 1, -1, -1):
         for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
             if memory.model.visits[j] > 0:

@@ -6,6 +6,7 @@ choice good; the numbers in brackets refer to it.
 
 from __future__ import annotations
 
+import abc
 import collections
 import math
 import typing
@@ -15,11 +16,13 @@ import numpy as np
 
 from tmdp_spiel.algorithms.empirical_model import state_visits
 from tmdp_spiel.algorithms.learner import Learner
+from tmdp_spiel.bounds.policy_values import largest_total
+from tmdp_spiel.core import validation
 from tmdp_spiel.core.jit import kernel
 from tmdp_spiel.trees import traversal
 from tmdp_spiel.trees.infostate_tree import InfostateTree
-from tmdp_spiel.trees.return_ranges import ranges_below
 from tmdp_spiel.trees.tree_mdp import TreeMDP, mixed_value, own_reach
+from tmdp_spiel.trees.tree_shape import ranges_below
 
 # Chosen on seeds from 1000, with Liar's dice and small starts of RBT beside poker games; docs/lab/identification.md.
 # None affects a guarantee.
@@ -95,6 +98,67 @@ class BettingLearner(Learner):
             if np.any((mdp.outcome_return < least[ends_on]) | (mdp.outcome_return > most[ends_on])):
                 raise ValueError("this environment has returns outside the ranges that the learner's tree gives them")
         return first
+
+
+class IntervalLearner(Learner):
+    """Bounds the value of the best response from both sides by betting; never stops by itself.
+
+    planned: the number of episodes after which the bounds should be narrowest; None if it is not known.
+    delta: of both bounds together, divided equally.
+    """
+
+    learns_from: typing.ClassVar[str] = ""  # what it learns from, if not from the ends of episodes, and by which method
+
+    def __init__(self, tree: InfostateTree, planned: int | None, delta: float, seed: int):
+        super().__init__(tree, seed)
+        self.delta = validation.probability("delta", delta)
+        self.planned = None if planned is None else validation.whole_number("planned", planned)
+
+    @property
+    @abc.abstractmethod
+    def _upper_bracket(self) -> tuple[np.ndarray, float]:
+        """By sequence the bracket of the upper bound, see bounds/policy_values, and the summed stakes."""
+
+    @property
+    @abc.abstractmethod
+    def _lower_bracket(self) -> tuple[float, float]:
+        """The bracket of the lower bound, and the summed stakes."""
+
+    def _needed(self, delta: float | None) -> float:
+        """ln(1 / delta), of one side."""
+        return -math.log(self.delta / 2 if delta is None else validation.probability("delta", delta))
+
+    def upper_bound(self, delta: float | None = None) -> float:
+        """An upper bound on the value of every policy, with probability 1 - delta at all times.
+
+        delta: half of the learner's delta if not given. The stakes are chosen for that.
+        """
+        totals, stakes = self._upper_bracket
+        needed = self._needed(delta)
+        return float(min((largest_total(self.tree.links, totals) + needed) / stakes, 1.0)) if stakes > 0.0 else 1.0
+
+    def foreseen_upper_bound(self, delta: float, factor: float) -> float:
+        """An estimate of upper_bound(delta) after `factor` times the episodes, if these are like those so far.
+
+        Later stakes are better, so the estimate tends to be too large.
+        """
+        return self.upper_bound(math.exp(-self._needed(delta) / validation.positive("factor", factor)))
+
+    def lower_bound(self, delta: float | None = None) -> float:
+        """A lower bound on the value of recommend(), with probability 1 - delta at all times; see upper_bound."""
+        total, stakes = self._lower_bracket
+        return float(max((total - self._needed(delta)) / stakes, 0.0)) if stakes > 0.0 else 0.0
+
+    @property
+    def status(self) -> str:
+        return f"the best response is worth {self.lower_bound():.3f} to {self.upper_bound():.3f} on the [0, 1] scale"
+
+    def _update(self, ended_on, value):
+        raise TypeError(f"{type(self).__name__} learns from {self.learns_from}")
+
+    def _play(self, mdp, values, rng, episodes):
+        what = self.learns_from.partition(":")[0]
+        raise TypeError(f"{type(self).__name__} learns from {what}, which a TreeMDP does not have")
 
 
 def new_seen(tree: InfostateTree, cover: np.ndarray) -> Seen:

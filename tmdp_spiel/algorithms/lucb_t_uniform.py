@@ -30,7 +30,7 @@ MAX_ENDINGS = 4096
 # The non-zero outcomes of each sequence, in order: entries start[j] .. start[j] + number[j], room up to start[j + 1].
 # at: at which play of j the episode ended there;  total: the sum of returns up to then
 History = collections.namedtuple("History", ["start", "number", "at", "total"])
-# plays: n(j);  sum: R(j), the root last;  endings: the ending sequences;  ending_of: their numbers, -1 for others;
+# plays: n(j);  sum: R(j);  endings: the ending sequences;  ending_of: their numbers, -1 for others;
 # seen[e, f]: how many outcomes of ending e came in its first n(f) plays;
 # classes: the endings, one for each distinct number of plays;  class_value: the best estimate in each class
 Data = collections.namedtuple(

@@ -47,8 +47,8 @@ from tmdp_spiel.core import validation
 from tmdp_spiel.core.hash_rng import normal, uniform
 from tmdp_spiel.core.jit import Direct, kernel
 from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, InfostateTree
-from tmdp_spiel.trees.return_ranges import known_ranges_below
 from tmdp_spiel.trees.tree_mdp import TreeMDP
+from tmdp_spiel.trees.tree_shape import known_ranges_below
 
 # K levels make K + 1 rows, the last one what is recommended; row k of state s is at s (K + 1) + k, likewise of j.
 # visits: int32[J], state_visits: int32[S], episodes through each;  sums: float64[J rows], n(j) q(j);

@@ -23,6 +23,7 @@ import collections
 import numba
 import numpy as np
 
+from tmdp_spiel.bounds.policy_values import largest_total
 from tmdp_spiel.core.jit import kernel, tree_pass
 from tmdp_spiel.trees.traversal import ROOT
 
@@ -110,16 +111,4 @@ def largest_difference(links, bet, least_return, most_return):
 @numba.njit(cache=True)
 def least_total(links, costs):
     """The least over all pure policies of the summed costs of the sequences they play; the root's is paid by all."""
-    below = np.empty(len(links.parent))
-    for state in range(len(below) - 1, -1, -1):
-        least = np.inf
-        for j in range(links.first_sequence[state], links.first_sequence[state + 1]):
-            total = costs[j]
-            for child in range(links.first_child[j], links.first_child[j + 1]):
-                total += below[child]
-            least = min(least, total)
-        below[state] = least
-    total = costs[ROOT]
-    for state in range(links.first_child[ROOT + 1]):
-        total += below[state]
-    return total
+    return -largest_total(links, -costs)

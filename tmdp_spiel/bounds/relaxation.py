@@ -20,7 +20,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from tmdp_spiel.bounds.mean_bounds import lower_mean, upper_mean
+from tmdp_spiel.bounds.betting import lower_mean, upper_mean
 from tmdp_spiel.core import validation
 from tmdp_spiel.core.jit import kernel
 from tmdp_spiel.trees import traversal

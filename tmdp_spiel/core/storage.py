@@ -17,7 +17,8 @@ import shutil
 import stat
 import time
 import typing
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 
 import filelock
 import numpy as np
@@ -27,6 +28,9 @@ _SUFFIX = ".tmdp-spiel"
 _PIECE = 1 << 24  # bytes hashed at a time
 _CHECKSUMS, _VERIFIED = "checksums.json", "verified.json"
 _SETTLED_SECONDS = 1.0  # a file changed later than this may change again with the same time of change
+
+
+Cached = typing.TypeVar("Cached")
 
 
 class InUseError(OSError):
@@ -48,6 +52,43 @@ def fingerprint(*contents: typing.Any) -> str:
 def cache_directory() -> pathlib.Path:
     """The folder of computed opponents and trees: $TMDP_SPIEL_CACHE, or the user's cache folder on this platform."""
     return pathlib.Path(os.environ.get("TMDP_SPIEL_CACHE") or platformdirs.user_cache_path("tmdp_spiel"))
+
+
+def cache_path(kind: str, *content: typing.Any) -> pathlib.Path:
+    """Where something of this kind is cached. content: identifies it, in JSON."""
+    digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:20]
+    return cache_directory() / f"{kind}_{digest}"
+
+
+def cached(
+    path: pathlib.Path,
+    *,
+    make: Callable[[], Cached],
+    worth_a_file: Callable[[Cached], bool],
+    save: Callable[[Cached, pathlib.Path], None],
+    load: Callable[[pathlib.Path], Cached],
+) -> Cached:
+    """Opens the saved object at `path`; made and saved first if it is missing, and not saved if it is small.
+
+    It is made again, with a warning, if it cannot be opened.
+    """
+    if path.exists():
+        try:
+            return load(path)
+        except (FileNotFoundError, ValueError) as error:
+            warnings.warn(f"{error}; it is built again", stacklevel=3)
+            shutil.rmtree(path)
+    made = make()
+    if not worth_a_file(made):
+        return made
+    try:
+        save(made, path)
+    except OSError as error:
+        if not path.exists():  # if it does, another process has just saved it
+            warnings.warn(f"{path} could not be written to the cache: {error}", stacklevel=3)
+            return made
+    del made
+    return load(path)
 
 
 def checked_path(path: str | os.PathLike) -> pathlib.Path:

@@ -14,20 +14,23 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
+import ipaddress
 import os
 import pathlib
 import tempfile
+import warnings
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 from tmdp_spiel.core import validation
-from tmdp_spiel.evaluation import cluster
 
 FORMS = (
     "ray, ray://HOST:PORT, dask, dask://HOST:PORT, tcp://HOST:PORT, tls://HOST:PORT, slurm, slurm:KEY=VALUE,..., "
     "or local"
 )
 _SLURM_MINUTES = 60
+SECONDS_TO_CONNECT = 20.0
 
 
 class RayExecutor(concurrent.futures.Executor):
@@ -213,10 +216,10 @@ def open_executor(address: str, workers: int = 2) -> Iterator[concurrent.futures
     """
     kind, _, rest = address.partition(":")
     if kind in ("dask", "tcp", "tls") and rest.startswith("//"):
-        with cluster.connect(f"tcp:{rest}" if kind == "dask" else address) as client, _dask(client) as executor:
+        with connect(f"tcp:{rest}" if kind == "dask" else address) as client, _dask(client) as executor:
             yield executor
     elif address == "dask":
-        with cluster.local(workers) as client, _dask(client) as executor:
+        with _local_dask(workers) as client, _dask(client) as executor:
             yield executor
     elif address == "ray" or (kind == "ray" and rest.startswith("//")):
         with _ray(None if address == "ray" else address) as executor:
@@ -260,8 +263,61 @@ def _ray(address: str | None) -> Iterator[concurrent.futures.Executor]:
 @contextlib.contextmanager
 def _dask(client) -> Iterator[concurrent.futures.Executor]:
     try:
-        client.wait_for_workers(1, timeout=cluster.SECONDS_TO_CONNECT)
+        client.wait_for_workers(1, timeout=SECONDS_TO_CONNECT)
     except TimeoutError:
         raise OSError(f"the scheduler {client.scheduler.address} has no workers") from None
     with DaskExecutor(client) as executor:
         yield executor
+
+
+class UnprotectedSchedulerWarning(UserWarning):
+    """The scheduler is on another machine, and anybody who can reach its port can run code on it."""
+
+
+def is_protected(address: str) -> bool:
+    """Whether the connection is encrypted and needs a certificate, or stays on this machine."""
+    parts = urlsplit(address)
+    if parts.scheme in ("tls", "wss", "inproc"):
+        return True
+    host = parts.hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def connect(address: str) -> Any:
+    """A distributed.Client. Certificates for tls:// come from Dask's own configuration (docs/lab/reliability.md).
+
+    Raises:
+        ImportError: Dask is not installed.
+        OSError: no scheduler answers at the address.
+    """
+    try:
+        import distributed
+    except ImportError:
+        raise ImportError("--scheduler needs Dask: pip install 'tmdp-spiel[cluster]'") from None
+    if not is_protected(address):
+        warnings.warn(
+            f"the scheduler {address} is on another machine and not protected: whoever reaches its port can run code "
+            "on it, on its workers and here; let it listen on 127.0.0.1 behind ssh -L, or use tls:// "
+            "(docs/lab/reliability.md)",
+            UnprotectedSchedulerWarning,
+            stacklevel=2,
+        )
+    try:
+        return distributed.Client(address, timeout=SECONDS_TO_CONNECT, set_as_default=False)
+    except (OSError, ValueError, TypeError, RuntimeError) as error:
+        raise OSError(f"no Dask scheduler answers at {address}: {error}") from None
+
+
+@contextlib.contextmanager
+def _local_dask(workers: int) -> Iterator:
+    """A distributed.Client of a new cluster of processes on this machine, which ends when the client is closed."""
+    try:
+        import distributed
+    except ImportError:
+        raise ImportError("a Dask cluster needs Dask: pip install 'tmdp-spiel[cluster]'") from None
+    settings = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
+    with distributed.LocalCluster(**settings) as here, distributed.Client(here, set_as_default=False) as client:
+        yield client

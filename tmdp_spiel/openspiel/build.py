@@ -18,8 +18,7 @@ from tqdm import auto as tqdm
 from tmdp_spiel.core import validation
 from tmdp_spiel.openspiel.games import GameLike, enumeration_of, game_string, game_title, load_game
 from tmdp_spiel.openspiel.opponents.fixed import FixedOpponents, check_player, state_key
-from tmdp_spiel.trees.infostate_tree import InfostateTree, string_with_actions
-from tmdp_spiel.trees.state_names import StateNames
+from tmdp_spiel.trees.infostate_tree import InfostateTree, StateNames, string_with_actions
 from tmdp_spiel.trees.traversal import ROOT
 from tmdp_spiel.trees.tree_mdp import TreeMDP
 from tmdp_spiel.trees.utility_scale import UtilityScale
@@ -364,11 +363,43 @@ def _moves(
 
 def _level_order(found: _Discovered) -> tuple[InfostateTree, dict[str, typing.Any]]:
     """Renumbers what was discovered into level order, and rescales returns to [0, 1]."""
+    order, new_sequence, links = _renumbered(found)
+    keys = sorted((int(new_sequence[sequence]), utility, sequence) for sequence, utility in found.outcomes)
+    utilities = np.array([utility for _, utility, _ in keys])
+    min_utility, max_utility = _utility_range(found.game, utilities)
+    returns = np.clip(UtilityScale(min_utility, max_utility - min_utility).to_return(utilities), 0.0, 1.0)
+    first_outcome = np.zeros(len(new_sequence) + 1, np.int32)
+    np.add.at(first_outcome, np.array([sequence for sequence, _, _ in keys], np.int64) + 1, 1)
+    first_outcome = np.cumsum(first_outcome, dtype=np.int32)
+    names = StateNames(found.strings[state] for state in order)
+    if names.ambiguous:
+        warn_imperfect_recall(found.game, found.player)
+    tree = InfostateTree(
+        **links,
+        **_ends(first_outcome, returns),
+        player=found.player,
+        min_utility=min_utility,
+        max_utility=max_utility,
+        num_terminals=len(keys),
+        num_merged_terminals=len(found.merged_terminals),
+        names=names,
+        game_string=str(found.game),
+    )
+    chances = dict(
+        reach=np.array([found.reach[state] for state in order]),
+        first_outcome=first_outcome,
+        outcome_return=returns,
+        outcome_probability=np.array([found.outcomes[sequence, utility] for _, utility, sequence in keys]),
+    )
+    return tree, chances
+
+
+def _renumbered(found: _Discovered) -> tuple[list[int], np.ndarray, dict[str, np.ndarray]]:
+    """The states in level order, the new number of each sequence, and the arrays that link both, by name."""
     num_states, sequences = len(found.parent), found.first_sequence[-1]
     children: dict[int, list[int]] = {}
     for state, sequence in enumerate(found.parent):
         children.setdefault(sequence, []).append(state)
-
     order = list(children.get(ROOT, []))
     new_sequence = np.zeros(sequences, np.int32)
     first_sequence = np.ones(num_states + 1, np.int32)
@@ -384,45 +415,18 @@ def _level_order(found: _Discovered) -> tuple[InfostateTree, dict[str, typing.An
             first_child[new_sequence[old] + 1] = len(order)
         actions.extend(found.legal[state])
         first_sequence[position + 1] = len(actions)
+    action = np.array(actions, np.int16 if max(actions) < 2**15 else np.int64)
+    links = dict(first_sequence=first_sequence, first_child=first_child, parent=parent, action=action)
+    return order, new_sequence, links
 
-    keys = sorted((int(new_sequence[sequence]), utility, sequence) for sequence, utility in found.outcomes)
-    utilities = np.array([utility for _, utility, _ in keys])
-    min_utility, max_utility = _utility_range(found.game, utilities)
-    first_outcome = np.zeros(sequences + 1, np.int32)
-    np.add.at(first_outcome, np.array([sequence for sequence, _, _ in keys], np.int64) + 1, 1)
-    first_outcome = np.cumsum(first_outcome, dtype=np.int32)
-    returns = np.clip(UtilityScale(min_utility, max_utility - min_utility).to_return(utilities), 0.0, 1.0)
-    least_return, most_return = np.zeros(sequences), np.ones(sequences)
+
+def _ends(first_outcome: np.ndarray, returns: np.ndarray) -> dict[str, np.ndarray]:
+    """Where episodes can end, and the smallest and largest return there; outcomes are sorted by return."""
     can_end = np.diff(first_outcome) > 0
+    least_return, most_return = np.zeros(len(can_end)), np.ones(len(can_end))
     least_return[can_end] = returns[first_outcome[:-1][can_end]]
     most_return[can_end] = returns[first_outcome[1:][can_end] - 1]
-
-    names = StateNames(found.strings[state] for state in order)
-    if names.ambiguous:
-        warn_imperfect_recall(found.game, found.player)
-    tree = InfostateTree(
-        first_sequence=first_sequence,
-        first_child=first_child,
-        parent=parent,
-        action=np.array(actions, np.int16 if max(actions) < 2**15 else np.int64),
-        can_end=can_end,
-        player=found.player,
-        min_utility=min_utility,
-        max_utility=max_utility,
-        num_terminals=len(keys),
-        num_merged_terminals=len(found.merged_terminals),
-        names=names,
-        game_string=str(found.game),
-        least_return=least_return,
-        most_return=most_return,
-    )
-    chances = dict(
-        reach=np.array([found.reach[state] for state in order]),
-        first_outcome=first_outcome,
-        outcome_return=returns,
-        outcome_probability=np.array([found.outcomes[sequence, utility] for _, utility, sequence in keys]),
-    )
-    return tree, chances
+    return dict(can_end=can_end, least_return=least_return, most_return=most_return)
 
 
 def _utility_range(game: pyspiel.Game, utilities: np.ndarray) -> tuple[float, float]:

@@ -25,8 +25,7 @@ from tmdp_spiel.openspiel.build import GameTooLargeError
 from tmdp_spiel.openspiel.games import GameLike, game_string, load_game
 from tmdp_spiel.openspiel.opponents.fixed import check_player
 from tmdp_spiel.openspiel.policy_tables import TablePolicy, policy_table
-from tmdp_spiel.planning.cfr import CFRSolver
-from tmdp_spiel.planning.pruned_cfr import PrunedCFRSolver
+from tmdp_spiel.planning.cfr import CFRSolver, PrunedCFRSolver
 from tmdp_spiel.trees import sequence_form
 from tmdp_spiel.trees.infostate_tree import InfostateTree
 from tmdp_spiel.trees.sequence_form import Exploitability, SequenceForm

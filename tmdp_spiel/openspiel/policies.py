@@ -15,10 +15,9 @@ from tmdp_spiel.openspiel.histories import InfostateLocator, one_history_per_inf
 from tmdp_spiel.openspiel.opponents.fixed import FixedOpponents
 from tmdp_spiel.openspiel.policy_files import PartialPolicy, plan_table
 from tmdp_spiel.openspiel.policy_tables import TablePolicy, policy_table
-from tmdp_spiel.trees.infostate_tree import InfostateTree
+from tmdp_spiel.trees.infostate_tree import InfostateTree, StateNames
 from tmdp_spiel.trees.lazy_tree import LazyTree
 from tmdp_spiel.trees.sequence_form import SequenceForm
-from tmdp_spiel.trees.state_names import StateNames
 
 
 class PlanPolicy(policy_lib.Policy):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import html
 import math
 import os
 import typing
@@ -20,8 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tmdp_spiel.core import storage, validation
-from tmdp_spiel.trees import notebook, tree_shape
-from tmdp_spiel.trees.state_names import StateNames
+from tmdp_spiel.trees import tree_shape
 from tmdp_spiel.trees.traversal import ROOT
 from tmdp_spiel.trees.tree_shape import is_level_order
 from tmdp_spiel.trees.utility_scale import Amount, UtilityScale
@@ -490,7 +490,7 @@ class InfostateTree:
         )
 
     def _repr_html_(self) -> str:
-        return notebook.table(notebook.facts_of(self))
+        return html_table(facts_of(self))
 
 
 def _facts_of(saved: storage.SavedDirectory) -> dict[str, typing.Any]:
@@ -509,3 +509,56 @@ def _facts_of(saved: storage.SavedDirectory) -> dict[str, typing.Any]:
 
 def _as_range(given: typing.Any) -> typing.Any:
     return given if given is None or callable(given) else validation.read_only(given, np.float64)
+
+
+def facts_of(tree: InfostateTree) -> dict[str, str]:
+    """Names and values that describe an InfostateTree."""
+    return {
+        "game": tree.game_string or "",
+        "player": str(tree.player),
+        "states": f"{tree.num_states:,}",
+        "sequences": f"{tree.num_sequences:,}",
+        "decisions in an episode": f"{tree.horizon:,} at most",
+        "utilities": f"{tree.min_utility:g} to {tree.max_utility:g}",
+    }
+
+
+def html_table(facts: dict[str, str]) -> str:
+    """Names and values in HTML; empty ones are left out."""
+    rows = [f"<tr><th>{name}</th><td>{html.escape(value)}</td></tr>" for name, value in facts.items() if value]
+    return f"<table><tbody>{''.join(rows)}</tbody></table>"
+
+
+class StateNames:
+    """Maps the states of a tree to their information-state strings, and back.
+
+    A game's strings may forget. States after different histories of the player then share a string, which is
+    `ambiguous`.
+    """
+
+    def __init__(self, strings: Iterable[str]):
+        self._strings: list[str] = []
+        self._seen: set[str] = set()
+        self.ambiguous: set[str] = set()
+        for string in strings:
+            self.append(string)
+
+    def append(self, string: str) -> None:
+        """The string of the next state."""
+        (self.ambiguous if string in self._seen else self._seen).add(string)
+        self._strings.append(string)
+        self._indices: dict[str, int] | None = None
+
+    def string(self, state: int) -> str:
+        return self._strings[state]
+
+    def index(self, string: str) -> int:
+        if self._indices is None:
+            self._indices = {each: state for state, each in enumerate(self._strings) if each not in self.ambiguous}
+        try:
+            return self._indices[string]
+        except KeyError:
+            raise KeyError(f"no information state {string!r} in this tree") from None
+
+    def __len__(self) -> int:
+        return len(self._strings)

@@ -22,8 +22,7 @@ import numpy as np
 
 from tmdp_spiel.core import storage, validation
 from tmdp_spiel.trees import traversal
-from tmdp_spiel.trees.infostate_tree import Capacity, InfostateTree, string_with_actions
-from tmdp_spiel.trees.state_names import StateNames
+from tmdp_spiel.trees.infostate_tree import Capacity, InfostateTree, StateNames, string_with_actions
 from tmdp_spiel.trees.traversal import ROOT
 
 OUTSIDE = -1  # the state of whoever has left the tree

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tmdp_spiel.core import storage, validation
-from tmdp_spiel.trees import notebook, traversal
-from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, InfostateTree, Links
+from tmdp_spiel.trees import traversal
+from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, InfostateTree, Links, facts_of, html_table
 from tmdp_spiel.trees.utility_scale import Amount
 
 # What compiled kernels see of an environment, in one argument.
@@ -229,7 +229,7 @@ class TreeMDP:
     def _repr_html_(self) -> str:
         queries = "" if self.queries is None else f"averages of {self.queries} queries per state"
         ends = {"ends of the game": f"{self.num_terminals:,}", "opponents": queries}
-        return notebook.table({**notebook.facts_of(self.tree), **ends})
+        return html_table({**facts_of(self.tree), **ends})
 
 
 @numba.njit(cache=True)

@@ -1,11 +1,19 @@
-"""Properties of a whole tree: whether kernels can traverse it, its depth, and its number of policies."""
+"""Properties of a whole tree: whether kernels can traverse it, its depth, its number of policies, what can be returned.
+
+The range of the returns after a sequence follows from the rules: the pot bounds them, and a fold settles them.
+"""
 
 from __future__ import annotations
+
+import typing
 
 import numba
 import numpy as np
 
 from tmdp_spiel.trees import traversal
+
+if typing.TYPE_CHECKING:
+    from tmdp_spiel.trees.infostate_tree import InfostateTree
 
 
 @numba.njit(cache=True)
@@ -65,3 +73,28 @@ def max_ending_sequences(links) -> int:
             number = traversal.add_children(links, j, most, np.int64(links.can_end[j]))
             most[state] = max(most[state], number)
     return traversal.add_children(links, traversal.ROOT, most, np.int64(links.can_end[traversal.ROOT]))
+
+
+def ranges_below(tree: InfostateTree) -> tuple[np.ndarray, np.ndarray]:
+    """Per sequence: the smallest and largest return of an episode through it by the rules, on the [0, 1] scale."""
+    return _ranges_below(tree.links, *tree.return_range)
+
+
+def known_ranges_below(tree: InfostateTree) -> tuple[np.ndarray, np.ndarray]:
+    """As ranges_below; empty if the rules give no bounds but 0 and 1."""
+    if tree.least_return is None and tree.most_return is None:
+        return np.empty(0), np.empty(0)
+    return ranges_below(tree)
+
+
+@numba.njit(cache=True)
+def _ranges_below(links, least_return, most_return):
+    """Bottom-up."""
+    lowest, highest = np.full(len(links.can_end), np.inf), np.full(len(links.can_end), -np.inf)
+    for j in range(len(lowest) - 1, -1, -1):
+        if links.can_end[j]:
+            lowest[j], highest[j] = least_return[j], most_return[j]
+        for child in range(links.first_child[j], links.first_child[j + 1]):
+            for after in range(links.first_sequence[child], links.first_sequence[child + 1]):
+                lowest[j], highest[j] = min(lowest[j], lowest[after]), max(highest[j], highest[after])
+    return lowest, highest
