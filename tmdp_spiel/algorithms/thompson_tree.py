@@ -111,7 +111,7 @@ class ThompsonTree(LevelLearner):
     """
 
     def __init__(
-        self, tree: InfostateTree, *, noise: float = 0.6, decay: float = 0.75, num_levels: int = 3, seed: int = 0
+        self, tree: InfostateTree, *, noise: float = 0.5, decay: float = 2 / 3, num_levels: int = 3, seed: int = 0
     ):
         super().__init__(tree, seed)
         number = validation.whole_number("num_levels", num_levels)
