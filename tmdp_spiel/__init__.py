@@ -47,8 +47,7 @@ from tmdp_spiel.openspiel.games import load_game
 from tmdp_spiel.openspiel.grow_tree import grow_tree
 from tmdp_spiel.openspiel.opponents import adapters
 from tmdp_spiel.openspiel.opponents.episode import EpisodeTooLongError
-from tmdp_spiel.openspiel.opponents.fixed import NotAPolicyError, uniform
-from tmdp_spiel.openspiel.opponents.live import OpponentError
+from tmdp_spiel.openspiel.opponents.fixed import NotAPolicyError, OpponentError, uniform
 from tmdp_spiel.openspiel.opponents.live_game import LiveGame
 from tmdp_spiel.openspiel.policies import plan_to_policy, policy_to_plan
 from tmdp_spiel.openspiel.policy_files import read_policy, write_policy

@@ -170,25 +170,26 @@ def _send(sending, *arguments) -> None:
 
 # The table ----------------------------------------------------------------------------------------------------------
 
-HEADER = ["game", "utilities", "wins at least", "aim", "won on average", "at most", "episodes", "the response"]
+HEADER = ["game", "clock", "utilities", "wins at least", "aim", "won on average", "at most", "episodes", "the response"]
 
 
 def table(runs: list[dict]) -> str:
     """The runs as a table in Markdown."""
-    rows = [HEADER, ["---", "---", "---:", "---:", "---:", "---:", "---:", "---"], *map(_row, runs)]
+    rows = [HEADER, ["---", "---", "---", "---:", "---:", "---:", "---:", "---:", "---"], *map(_row, runs)]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def _row(run: dict) -> list[str]:
     name = _TITLES.get(run["game"], f"`{run['game']}`") + (" as a bot" if run["black_box"] else "")
     if "failed" in run:
-        return [name, "", f"({run['failed']})", "", "", "", "", ""]
+        return [name, "", "", f"({run['failed']})", "", "", "", "", ""]
     low, high = run["utilities"]
     upper = f"{run['upper']:.3f}" if run["upper"] < high else "the maximum"
     aim = AIMS.get(run["game"])
     mean = "" if run["mean"] is None else f"{run['mean']:.3f}"
     return [
         name,
+        run["clock"],
         f"{low:g} .. {high:g}",
         f"{run['lower']:.3f}",
         "" if aim is None else f"{aim:g}",

@@ -18,7 +18,18 @@ from tmdp_spiel.trees.infostate_tree import PROBABILITY_TOLERANCE
 _ASKED_AGAIN = 4
 
 
-class NotAPolicyError(ValueError):
+class OpponentError(RuntimeError):
+    """An opponent failed during an episode.
+
+    result: if raised by exploit, the result certified before the failure; otherwise None.
+    """
+
+    def __init__(self, message: str, result: typing.Any = None):
+        super().__init__(message)
+        self.result = result
+
+
+class NotAPolicyError(OpponentError, ValueError):
     """An opponent's answers change from query to query, or depend on what its player cannot see."""
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pyspiel
 
 from tmdp_spiel.openspiel.opponents.episode import Categorical
-from tmdp_spiel.openspiel.opponents.fixed import state_key
-from tmdp_spiel.openspiel.opponents.live import LiveOpponents, OpponentError, TimeOverError
+from tmdp_spiel.openspiel.opponents.fixed import NotAPolicyError, OpponentError, state_key
+from tmdp_spiel.openspiel.opponents.live import LiveOpponents, TimeOverError
 from tmdp_spiel.trees.lazy_tree import OUTSIDE
 
 MOST = 100_000
@@ -55,6 +55,8 @@ class HistoryCache:
         """None if it is a state of the player that is not in the tree, or if a player fails there."""
         try:
             return self._new_node(state, sequence)
+        except NotAPolicyError:
+            raise
         except (OpponentError, TimeOverError):
             return None
 

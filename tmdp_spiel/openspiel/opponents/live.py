@@ -14,20 +14,16 @@ from open_spiel.python import policy as policy_lib
 from tmdp_spiel.openspiel.games import game_string
 from tmdp_spiel.openspiel.opponents.bots import as_bot, bot_name, why_not_as_player
 from tmdp_spiel.openspiel.opponents.episode import Categorical
-from tmdp_spiel.openspiel.opponents.fixed import FixedOpponents, NotAPolicyError, is_uniform, state_key, uniform
+from tmdp_spiel.openspiel.opponents.fixed import (
+    FixedOpponents,
+    NotAPolicyError,
+    OpponentError,
+    is_uniform,
+    state_key,
+    uniform,
+)
 
 _MOST_REMEMBERED = 1_000_000
-
-
-class OpponentError(RuntimeError):
-    """An opponent failed during an episode.
-
-    result: if raised by exploit, the result certified before the failure; otherwise None.
-    """
-
-    def __init__(self, message: str, result: typing.Any = None):
-        super().__init__(message)
-        self.result = result
 
 
 class TimeOverError(Exception):

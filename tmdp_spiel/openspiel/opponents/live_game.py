@@ -30,9 +30,9 @@ from tmdp_spiel.openspiel.opponents.episode import (
     EpisodeTooLongError,
     Recorder,
 )
-from tmdp_spiel.openspiel.opponents.fixed import check_player, state_key, uniform
+from tmdp_spiel.openspiel.opponents.fixed import NotAPolicyError, OpponentError, check_player, state_key, uniform
 from tmdp_spiel.openspiel.opponents.history_cache import DRAWN, OWN, SEEN_ONCE, CachedHistory, HistoryCache
-from tmdp_spiel.openspiel.opponents.live import LiveOpponents, OpponentError, TimeOverError
+from tmdp_spiel.openspiel.opponents.live import LiveOpponents, TimeOverError
 from tmdp_spiel.openspiel.opponents.parallel import ExecutorOpponents, generator_of, play_round
 from tmdp_spiel.openspiel.opponents.seeding import CHANCE, derived_seed
 from tmdp_spiel.trees.infostate_tree import PLAN_DTYPE, InfostateTree
@@ -209,7 +209,7 @@ class LiveGame:
 
     def _note_failure(self, error: OpponentError) -> None:
         """Counts an episode in which an opponent failed, or raises the error."""
-        if self.on_error == "raise":
+        if self.on_error == "raise" or isinstance(error, NotAPolicyError):
             raise error
         self.failures += 1
         self.first_error = self.first_error or error

@@ -26,8 +26,8 @@ from tmdp_spiel.evaluation.executors import without_repeats
 from tmdp_spiel.openspiel.games import load_game
 from tmdp_spiel.openspiel.opponents.bots import as_bot
 from tmdp_spiel.openspiel.opponents.episode import Categorical
-from tmdp_spiel.openspiel.opponents.fixed import read_distribution, state_key
-from tmdp_spiel.openspiel.opponents.live import LiveOpponents, OpponentError
+from tmdp_spiel.openspiel.opponents.fixed import OpponentError, read_distribution, state_key
+from tmdp_spiel.openspiel.opponents.live import LiveOpponents
 from tmdp_spiel.openspiel.opponents.repetition import Copies, Transcript, place, play_alone
 from tmdp_spiel.openspiel.opponents.seeding import (
     CHANCE,

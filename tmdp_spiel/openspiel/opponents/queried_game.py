@@ -13,8 +13,7 @@ import pyspiel
 from tmdp_spiel.bounds.answer_values import AskingOrder, asking_order, parents_of
 from tmdp_spiel.openspiel.opponents.bots import BotAdapter, implements
 from tmdp_spiel.openspiel.opponents.enumerated_game import EnumeratedGame
-from tmdp_spiel.openspiel.opponents.fixed import state_key
-from tmdp_spiel.openspiel.opponents.live import OpponentError
+from tmdp_spiel.openspiel.opponents.fixed import OpponentError, state_key
 from tmdp_spiel.trees.history_tree import HistoryTree
 
 HISTORIES = 2  # of a state, that are shown at random

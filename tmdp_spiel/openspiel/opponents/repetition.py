@@ -20,7 +20,8 @@ import numpy as np
 import pyspiel
 
 from tmdp_spiel.openspiel.opponents.episode import Episode, EpisodeTooLongError
-from tmdp_spiel.openspiel.opponents.live import LiveOpponents, OpponentError
+from tmdp_spiel.openspiel.opponents.fixed import OpponentError
+from tmdp_spiel.openspiel.opponents.live import LiveOpponents
 from tmdp_spiel.openspiel.opponents.seeding import PROBES, derived_seed
 
 # The answers: {player and history: {position in the sequence of questions: answer}}.
