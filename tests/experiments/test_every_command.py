@@ -19,7 +19,6 @@ COMMANDS = {
     "'--rows=one process, enumerated tree, class, one call'",
     "benchmarks.ablation": "'--problems=kuhn x' --variants=default --runs=1 --results={folder}/runs",
     "examples.identify": "--epsilon=0.5",
-    "examples.neural_opponent": "--episodes=8 --width=4",
     "benchmarks.responders": "--problems=connect_four --runs=1 --episodes=5 --seconds=0.01 --measured=2 "
     "--output={folder}",
     "benchmarks.exact_learning": "--games=liars_dice(numdice=1,dice_sides=3) --opponents=uniform --episodes=100 "
