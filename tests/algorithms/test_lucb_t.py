@@ -45,7 +45,7 @@ def test_every_batch_is_that_of_algorithm_1(setting, player, mdp_of):
         observer.see(policy, ended_on, value)
 
     batch = 0
-    while observer.plays.min() == 0:
+    while observer.plays[1:].min() == 0:
         batch += 1
         assert min(observer.plays[j] for j in brute_force.policy_of(mdp.tree, learner.plan())) == 0
         step()
@@ -97,7 +97,7 @@ def test_it_stops_exactly_when_the_bounds_part(mdp_of):
         policy = brute_force.policy_of(mdp.tree, learner.plan())
         if in_batch == 0:
             batch += 1
-            in_batch = 1 if observer.plays.min() == 0 else 2
+            in_batch = 1 if observer.plays[1:].min() == 0 else 2
         ended_on, value = mdp.sample(learner.plan(), rng)
         learner.learn(ended_on, value)
         observer.see(policy, ended_on, value)
