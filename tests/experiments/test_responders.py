@@ -147,6 +147,6 @@ print(len(runs), len({run.algorithm for run in runs}), len({run.key for run in r
 
 @pytest.mark.slow
 def test_without_torch_the_tables_of_the_shipped_runs_are_printed(tmp_path):
-    done = command("--stored", "--archive=docs/runs/responders.jsonl.xz", f"--output={tmp_path}")
+    done = command("--stored", "--mix_code", "--archive=docs/runs/responders.jsonl.xz", f"--output={tmp_path}")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("| leduc, uniform | 2.088 | ") == 3 and "**1.993** ± 0.035" in done.stdout
