@@ -9,8 +9,8 @@ Each number is halved and doubled, each part switched off. A part is switched of
 learner's source, which is compiled as a module of its own; a line that is no longer there is an error. Every run is
 added to the file of results as it ends; the table is made from all runs in the file, and runs that are there are not
 repeated. An archive has all runs in one file. Of a page, what follows the line
-`<!-- tables -->` is replaced. Seeds from 5000 to 39999 were used for tuning and earlier reports;
-these are from 40000 on.
+`<!-- tables -->` is replaced. Seeds from 5000 to 69999 and from 200000 on were used for tuning and earlier reports;
+these are from 70000 on.
 """
 
 import argparse
@@ -39,14 +39,18 @@ Variant = collections.namedtuple("Variant", ["settings", "change"])
 
 _RESTART = "if episodes & (episodes - 1) == 0:"
 _LEVEL_DRAW = "draw = bandit.returns[level] / number + deviation * noise / math.sqrt(number)"
+_PASSED_ON = "mean + max(noise, 0.0))"
 _RECOMMENDED = "min(max(mean, low), high) - width"
 VARIANTS = {
     "default": Variant({}, None),
-    "noise 0.5": Variant({"noise": 0.5}, None),
-    "noise 2": Variant({"noise": 2.0}, None),
-    "decay 0.375": Variant({"decay": 0.375}, None),
-    "decay 0.5": Variant({"decay": 0.5}, None),
-    "decay 1.5": Variant({"decay": 1.5}, None),
+    "noise 0.25": Variant({"noise": 0.25}, None),
+    "noise 1": Variant({"noise": 1.0}, None),
+    "decay 1/3": Variant({"decay": 1 / 3}, None),
+    "decay 1/2": Variant({"decay": 0.5}, None),
+    "decay 4/3": Variant({"decay": 4 / 3}, None),
+    "no noise passed on": Variant({}, (_PASSED_ON, "mean)")),
+    "no noise passed on, noise 1, decay 3/4": Variant({"noise": 1.0, "decay": 0.75}, (_PASSED_ON, "mean)")),
+    "negative noise passed on": Variant({}, (_PASSED_ON, "mean + noise)")),
     "one level": Variant({"num_levels": 1}, None),
     "6 levels": Variant({"num_levels": 6}, None),
     "levels restart at powers of 4": Variant(
@@ -85,7 +89,7 @@ def parsed(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--problems", type=_names, help="problems whose names begin like any of these; else all")
     parser.add_argument("--variants", type=_names, help="variants whose names begin like any of these; else all")
     parser.add_argument("--runs", type=int, default=5, help="runs of each variant on each problem")
-    parser.add_argument("--first_seed", type=int, default=40_000, help="seeds from here on")
+    parser.add_argument("--first_seed", type=int, default=70_000, help="seeds from here on")
     parser.add_argument("--results", type=pathlib.Path, default=pathlib.Path("results/ablation.jsonl"))
     parser.add_argument("--archive", type=pathlib.Path, help="where all runs are stored, compressed (.xz)")
     parser.add_argument("--page", type=pathlib.Path, help="the page that the tables are written to; else printed")
