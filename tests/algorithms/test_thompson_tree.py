@@ -78,7 +78,7 @@ def test_returns_fixed_by_the_rules_are_known_without_trying():
 def test_unlucky_first_returns_are_corrected():
     """The better action has lost at once, the other one always returns 0.5: the better one is tried again and again."""
     for seed in range(10):
-        learner = ts.ThompsonTree(two_actions([0.0, 0.0, 0.0], [1.0, 1.0, 1.0]), seed=seed)
+        learner = ts.ThompsonTree(two_actions([0.0, 0.0, 0.0], [1.0, 1.0, 1.0]), noise=1.0, seed=seed)
         rng = np.random.default_rng(seed)
         learner.observe(1, 0.0)
         for _ in range(20_000):
