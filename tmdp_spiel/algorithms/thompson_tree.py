@@ -22,11 +22,12 @@ The whole algorithm:
 All levels learn from all episodes, and an episode costs its path. The noise of later states makes an action attractive
 below which much is still in doubt (deep exploration: Osband et al., Journal of Machine Learning Research, 2019). Only
 positive noise is passed on (optimistic Thompson sampling: May et al., Journal of Machine Learning Research, 2012),
-because a state whose last draw was negative could otherwise look bad, and not be visited, for ever. An episode in which something new was tried tells
-little about what j is worth with what is known below it, but not nothing. So the width falls with the geometric mean of
-m(j) and n(j): j stays in doubt for long while what lies below it is still being discovered, but not for ever. With
-decay = 1/2 the width would fall as that of a posterior. A faster decay tries as much at first, and is done earlier with
-actions that are about as good as the best.
+because a state whose last draw was negative could otherwise look bad, and not be visited, for ever.
+
+An episode in which something new was tried tells little about what j is worth with what is known below it, but not
+nothing. So the width falls with the geometric mean of m(j) and n(j): j stays in doubt for long while what lies below it
+is still being discovered, but not for ever. With decay = 1/2 the width would fall as that of a posterior. A faster
+decay tries as much at first, and is done earlier with actions that are about as good as the best.
 Conditions and proofs: docs/lab/theory_simple_learner.md.
 """
 
