@@ -36,10 +36,10 @@ def test_runs_are_stored_once_and_tabled(tmp_path, capsys):
     assert (tmp_path / "runs").read_text(encoding="utf-8") == first
     runs = [json.loads(line) for line in first.splitlines()]
     assert [each["variant"] for each in runs] == ["default", "sigma of all episodes"]
-    assert [each["seed"] for each in runs] == [40_000, 40_000] and runs[0]["regret"] != runs[1]["regret"]
+    assert [each["seed"] for each in runs] == [70_000, 70_000] and runs[0]["regret"] != runs[1]["regret"]
     page, table = (tmp_path / "page").read_text(encoding="utf-8"), capsys.readouterr().out
     assert page == f"A page.\n\n<!-- tables -->\n\n{table}"
-    assert [each["seed"] for each in ablation.read(tmp_path / "runs.xz")] == [40_000, 40_000]
+    assert [each["seed"] for each in ablation.read(tmp_path / "runs.xz")] == [70_000, 70_000]
     assert f"| kuhn x, equilibrium | {runs[0]['gap'][0]:.4f} | {runs[0]['gap'][1]:.4f} |" in table
     its, mine = (each["gap"] for each in runs)
     cells = [f"{int(b < a / 1.1 - 1e-6)}, {int(b > a * 1.1 + 1e-6)} of 1" for a, b in zip(its, mine, strict=True)]
