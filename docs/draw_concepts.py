@@ -127,13 +127,13 @@ def explain(panel, states, sequences) -> None:
         (left, TOP + 0.55),
         (states[0][0] - 0.25, TOP + 0.05),
     )
-    pass_at_jack = (states[0][0] + sequences[0][0]) / 2 - 0.14, (TOP + MIDDLE) / 2 - 0.2
+    pass_at_jack = (states[0][0] + sequences[1][0]) / 2 - 0.14, (TOP + MIDDLE) / 2 - 0.2
     say(panel, "sequence: a state and\nan action taken there", (left, MIDDLE + 0.32), pass_at_jack)
     say(
         panel,
         "ending: episodes can end\nright after this sequence;\nreturns and their chances",
         (left, MIDDLE - 0.88),
-        (sequences[0][0] - 1.0, MIDDLE - 0.76),
+        (sequences[1][0] - 1.0, MIDDLE - 0.76),
     )
     say(
         panel,
@@ -145,7 +145,7 @@ def explain(panel, states, sequences) -> None:
         panel,
         "episode: one way down;\nK, pass, the opponent\nbets, bet: return +2",
         (right, BELOW - 0.35),
-        (sequences[11][0] + 0.35, BOTTOM - 0.72),
+        (sequences[12][0] + 0.35, BOTTOM - 0.72),
     )
 
 

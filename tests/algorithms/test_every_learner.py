@@ -92,7 +92,7 @@ def test_on_a_tree_that_grows(name):
     table = ts.LiveGame(game, 0, ts.uniform(game), tree=ts.grow_tree(game, 0), seed=2)
     first_capacity = table.tree.capacity.states
     learner = GROWING[name](table.tree, 1)
-    for episodes in (0, 1, 50, 6000):
+    for episodes in (0, 1, 50, 12_000):
         table.play(learner, episodes)
         assert {"plan", "recommend"} <= set(check_shown(learner))
         table.measure(learner.plan(), 5), table.measure(learner.recommend(), 5)

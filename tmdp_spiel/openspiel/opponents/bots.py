@@ -110,8 +110,9 @@ def declared_player(source) -> int | None:
 def why_not_as_player(bot, game: pyspiel.Game, player: int) -> str | None:
     """What goes wrong if a C++ bot of OpenSpiel is asked for a move as this player; None if it answers.
 
-    Such a bot does not say which player it is, and many terminate the process if asked as another player. So it is
-    asked in a copy of the process, without effect on this one. Other bots are not asked.
+    Such a bot does not say which player it is, and many terminate the process, or read an action from memory that is
+    not theirs, if asked as another player. So it is asked in a copy of the process, without effect on this one. Other
+    bots are not asked.
     """
     if type(bot) is not pyspiel.Bot or not hasattr(os, "fork"):
         return None
@@ -127,9 +128,8 @@ def why_not_as_player(bot, game: pyspiel.Game, player: int) -> str | None:
             os.dup2(nowhere, 2)
             adapter = BotAdapter(bot)
             state = first_decision(game, player, adapter)
-            if state is not None:
-                adapter.step(state)
-            code = _FINE
+            if state is None or adapter.step(state) in state.legal_actions():
+                code = _FINE
         finally:
             os._exit(code)
     end = time.monotonic() + _SECONDS_TRIED
@@ -144,7 +144,7 @@ def why_not_as_player(bot, game: pyspiel.Game, player: int) -> str | None:
         time.sleep(0.001)
     if os.WIFSIGNALED(status):
         return "ends the process"
-    return "raises an error" if os.WEXITSTATUS(status) else None
+    return "raises an error or plays an illegal action" if os.WEXITSTATUS(status) else None
 
 
 def first_decision(
